@@ -32,6 +32,11 @@ of() { count --toggle-collect='counted::counted*' "$programs/counted" "$@"; }
 # The instructions of one layer: the difference of 64 layers in 100 turns.
 layer() { echo $((($(of "$1" 65) - $(of "$1" 1)) / 6400)); }
 
+# The instructions of the comparison of a request with the one before (CACHE-01), in all turns of a work: the difference
+# of two runs, since it is counted from the start of the program.
+prefix() { count --toggle-collect='*prefix::Prefixes::sent*' "$programs/counted" "$@"; }
+prefixes() { echo $((($(prefix "$1" 300) - $(prefix "$1" 100)) / 200)); }
+
 # The instructions of a start. The run before it creates the directory of the conversation.
 start() {
   local run=("$programs/goondan" run examples/quickstart --state-root "$work" --fsync never --input hello)
@@ -50,6 +55,8 @@ start() {
   echo "a layer of the step whose failures are skipped: $(layer 'skipping layers of the step')"
   echo "a turn of 3 steps, 2 tool calls, 10 layers of each kind: $(($(of turns 100) / 100))"
   echo "the same turn with a listener on all events: $(($(of 'observed turns' 100) / 100))"
+  echo "a turn of a step over 1,000 messages, with a listener: $(($(of 'steps over 1,000 messages' 100) / 100))"
+  echo "of it the comparison with the request before: $(prefixes 'steps over 1,000 messages')"
   echo "a message event over 10,000 messages: $(($(of 'message events' 1000) / 1000))"
   echo "goondan run --input, from start to end: $(start)"
 } >"$work/counted"
@@ -57,6 +64,15 @@ start() {
 if [ "${BLESS:-}" = 1 ] && [ "${1:-}" != quick ]; then
   cp "$work/counted" "$recorded"
 fi
+# CACHE-01
+awk -F': ' '
+  /^a turn of a step over/ { step = $2 }
+  /^of it the comparison/ { part = $2 }
+  END {
+    printf "the comparison is %.2f per cent of that turn, at most 1.00\n", 100 * part / step
+    exit 100 * part > step
+  }
+' "$work/counted"
 awk -F': ' '
   NR == FNR { known[$1] = $2; next }
   { most = int(known[$1] * 1.15); worse = $2 > most

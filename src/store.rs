@@ -8,5 +8,6 @@ pub use goondan_file_store::{
 };
 pub use goondan_runtime::MemoryStore;
 pub use goondan_runtime::store::{
-    Commit, Durability, InstanceId, Interrupted, Journal, Opened, Store, TurnOutcome, TurnStart,
+    Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, Interrupted, Journal, Opened, Reached,
+    Store, Suspend, TurnOutcome, TurnStart,
 };

@@ -74,7 +74,7 @@ fn rewriting() {
             journal.begin(TurnStart::new(&turn)).expect("a turn");
             for event in gone.into_iter().chain(new.into_iter().map(MessageEvent::append)) {
                 conversation.apply(event.clone()).expect("the event applies");
-                journal.record(&event).expect("a line");
+                journal.record(&event, None).expect("a line");
             }
             runtime.block_on(journal.flush(Durability::Flushed)).expect("a write");
             let commit = journal.commit(Commit::new(&turn, &conversation, &state));

@@ -62,6 +62,10 @@ impl<F: Send + Sync> MessageHost for IdleRun<F> {
         &NoAgents
     }
 
+    fn is_repeated(&self) -> bool {
+        false
+    }
+
     fn emit(&mut self, _: MessageEvent, _: Option<&ExtensionName>) {}
 }
 

@@ -1,6 +1,6 @@
 //! In-memory store: instances live as long as the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,12 +8,16 @@ use std::task::{Context, Poll};
 
 use goondan_core::host::IdMap;
 use goondan_core::{
-    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, ToolCallId,
+    BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result, ToolCallId,
+    TurnId,
 };
 use goondan_lock::Lock;
 use serde_json::Value;
 
-use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, without_directories};
+use crate::ports::store::{
+    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Store, Suspend,
+    TurnStart, without_directories,
+};
 use crate::state::{StateCell, States};
 
 /// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
@@ -55,7 +59,36 @@ struct MemoryInstance {
     /// possible.
     since: Vec<MessageEvent>,
     state: BTreeMap<ExtensionName, Value>,
+    /// The turn that was not committed when the instance was closed.
+    interrupted: Option<Interrupted>,
+    ended: EndedTurns,
     open: bool,
+}
+
+/// The newest turns that answered an event.
+#[derive(Debug, Default)]
+struct EndedTurns {
+    by_event: IdMap<EventId, EndedTurn>,
+    /// The events, oldest first.
+    order: VecDeque<EventId>,
+}
+
+/// How many of them are kept.
+// ONCE-01
+const ENDED_TURNS: usize = 256;
+
+impl EndedTurns {
+    fn add(&mut self, turn: EndedTurn) {
+        let Some(event) = turn.outcome.event().cloned() else { return };
+        if self.by_event.insert(event.clone(), turn).is_none() {
+            if self.order.len() == ENDED_TURNS
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.by_event.remove(&oldest);
+            }
+            self.order.push_back(event);
+        }
+    }
 }
 
 impl MemoryInstance {
@@ -148,10 +181,16 @@ impl Store for MemoryStore {
                     .suggest("drop the other handle first"));
                 }
                 let workdir = self.workdirs.0.join(instance.directory_name());
-                let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
                 let base = stored.messages()?;
+                let interrupted = stored.interrupted.take();
+                let (turn, is_open) = match &interrupted {
+                    Some(turn) => (turn.clone(), true),
+                    None => (Interrupted::new(TurnId::from("")), false),
+                };
+                let (store, instance) = (self.clone(), instance.clone());
+                let journal = Box::new(MemoryJournal { store, instance, turn, is_open });
                 stored.open = true;
-                Ok(Opened { base, interrupted: None, state: stored.state.clone(), workdir, journal })
+                Ok(Opened { base, interrupted, state: stored.state.clone(), workdir, journal })
             })
         })
     }
@@ -176,22 +215,72 @@ impl Future for ReadyOk {
     }
 }
 
+/// A future that is ready with `Ok(None)`, and has no size either.
+struct NotEnded;
+
+impl Future for NotEnded {
+    type Output = Result<Option<EndedTurn>>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        Poll::Ready(Ok(None))
+    }
+}
+
 struct MemoryJournal {
     store: MemoryStore,
     instance: InstanceId,
+    /// The records of the open turn; of a committed one while none is open, so that its memory is used again.
+    turn: Interrupted,
+    is_open: bool,
 }
 
 impl Journal for MemoryJournal {
-    fn begin(&mut self, _: TurnStart<'_>) -> Result<()> {
+    fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
+        self.is_open = true;
+        self.turn.turn = start.turn.clone();
+        self.turn.event = start.event.map(|event| event.id.clone());
+        self.turn.digest = start.digest;
         Ok(())
     }
 
-    fn record(&mut self, _: &MessageEvent) -> Result<()> {
+    fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
+        self.turn.facts.event(self.turn.events.len(), by);
+        self.turn.events.push(event.clone());
         Ok(())
     }
 
-    fn start_call(&mut self, _: &ToolCallId) -> Result<()> {
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.turn.facts.started(self.turn.events.len());
+        self.turn.started.push(call.clone());
         Ok(())
+    }
+
+    fn reached(&mut self, what: &Reached) -> Result<()> {
+        self.turn.facts.reached(self.turn.events.len(), what.clone());
+        Ok(())
+    }
+
+    fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+        self.turn.facts.state(state.clone());
+        Ok(())
+    }
+
+    fn resume(&mut self, keep: usize) -> Result<()> {
+        self.turn.events.truncate(keep);
+        self.turn.facts.resumed(keep);
+        Ok(())
+    }
+
+    fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
+        self.turn.facts.suspended(turn.state.clone());
+        Box::pin(ReadyOk)
+    }
+
+    fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        match self.store.with(&self.instance, |stored| stored.ended.by_event.get(event).cloned()) {
+            Some(ended) => Box::pin(std::future::ready(Ok(Some(ended)))),
+            None => Box::pin(NotEnded),
+        }
     }
 
     fn flush(&mut self, _: Durability) -> BoxFuture<'_, Result<()>> {
@@ -202,13 +291,25 @@ impl Journal for MemoryJournal {
         self.store.with(&self.instance, |stored| {
             stored.commit(turn.conversation);
             stored.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
+            if let Some(ended) = turn.ended() {
+                stored.ended.add(ended);
+            }
         });
+        self.is_open = false;
+        self.turn.events.clear();
+        self.turn.started.clear();
+        self.turn.facts.clear();
         Box::pin(ReadyOk)
     }
 }
 
 impl Drop for MemoryJournal {
     fn drop(&mut self) {
-        self.store.with(&self.instance, |stored| stored.open = false);
+        let turn = std::mem::replace(&mut self.turn, Interrupted::new(TurnId::from("")));
+        let interrupted = self.is_open.then_some(turn);
+        self.store.with(&self.instance, |stored| {
+            stored.interrupted = interrupted;
+            stored.open = false;
+        });
     }
 }

@@ -14,6 +14,10 @@ pub struct Policy {
     pub max_steps_per_turn: NonZeroU32,
     /// How often in a row a step or a tool call is run again because a middleware asks for it. Defaults to 3.
     pub max_retries: u32,
+    /// How often a turn is gone on with after an interruption without coming any further; then it fails with
+    /// `E_TURN_RESUMED_TOO_OFTEN`, such as a turn that ends its process each time. Defaults to 5.
+    // RESUME-01
+    pub max_resumptions: u32,
     /// How long the handler of a tool call may take; then the call ends with `E_TOOL_TIMEOUT` and the turn continues.
     /// Defaults to 120 s.
     // TIME-01
@@ -71,6 +75,7 @@ impl Default for Policy {
         Self {
             max_steps_per_turn: DEFAULT_STEPS,
             max_retries: 3,
+            max_resumptions: 5,
             tool_timeout: Duration::from_secs(120),
             model_timeout: Duration::from_secs(600),
             turn_timeout: Duration::from_secs(30 * 60),

@@ -1,6 +1,7 @@
 //! Extension state of an open instance: one JSON value for each extension, and whether it must still be stored.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::thread::{self, ThreadId};
 
@@ -11,7 +12,22 @@ use serde_json::Value;
 /// The states of all extensions of an instance. Extensions that are no longer configured are included: their state is
 /// kept.
 #[derive(Debug, Default)]
-pub(crate) struct States(Lock<BTreeMap<ExtensionName, Arc<StateCell>>>);
+pub(crate) struct States {
+    cells: Lock<BTreeMap<ExtensionName, Arc<StateCell>>>,
+    moment: Arc<Moment>,
+}
+
+/// What all states of a conversation share about the turn.
+// RESUME-01
+#[derive(Debug, Default)]
+struct Moment {
+    /// Whether a turn runs.
+    in_turn: AtomicBool,
+    /// Whether a value may have changed since the newest fact of the turn. It is asked for each fact.
+    unrecorded: AtomicBool,
+    /// Whether a value may have changed while no turn ran.
+    outside: AtomicBool,
+}
 
 /// The state of one extension. Code of the extension changes it, so no lock that readers need is held meanwhile.
 #[derive(Debug, Default)]
@@ -21,6 +37,8 @@ pub(crate) struct StateCell {
     changing: Lock<()>,
     /// That thread.
     changer: Lock<Option<ThreadId>>,
+    /// That of the [`States`] which it belongs to.
+    moment: Arc<Moment>,
 }
 
 #[derive(Debug, Default)]
@@ -28,35 +46,64 @@ struct TrackedValue {
     value: Option<Value>,
     /// Whether the value differs from the stored one.
     changed: bool,
+    /// Whether this value is being stored.
+    taken: bool,
+    /// The value at the newest fact of the open turn, if it was changed since.
+    // RESUME-01
+    before: Option<Option<Value>>,
+    /// Whether the value was changed while no turn ran, since it was last recorded or stored.
+    outside: bool,
 }
 
 impl States {
     /// Returns the states that the store had.
     pub(crate) fn new(stored: BTreeMap<ExtensionName, Value>) -> Self {
-        let cell = |value| Arc::new(StateCell::new(Some(value)));
-        Self(Lock::new(stored.into_iter().map(|(name, value)| (name, cell(value))).collect()))
+        let states = Self::default();
+        for (name, value) in stored {
+            states.insert(name, TrackedValue { value: Some(value), ..TrackedValue::default() });
+        }
+        states
+    }
+
+    /// Adds the state that an open turn has recorded: it is not stored yet.
+    pub(crate) fn add_recorded(&self, recorded: &BTreeMap<ExtensionName, Value>) {
+        for (name, value) in recorded {
+            let value = Some(value.clone());
+            self.insert(name.clone(), TrackedValue { value, changed: true, ..TrackedValue::default() });
+        }
+    }
+
+    fn insert(&self, name: ExtensionName, value: TrackedValue) {
+        self.cells.lock().insert(name, Arc::new(self.cell(value)));
+    }
+
+    fn cell(&self, value: TrackedValue) -> StateCell {
+        StateCell { value: Lock::new(value), moment: Arc::clone(&self.moment), ..StateCell::default() }
     }
 
     /// Returns the state of `extension`, empty if it has none yet.
     pub(crate) fn of(&self, extension: &ExtensionName) -> Arc<StateCell> {
-        let mut states = self.0.lock();
-        Arc::clone(states.entry(extension.clone()).or_default())
+        let mut states = self.cells.lock();
+        Arc::clone(states.entry(extension.clone()).or_insert_with(|| Arc::new(self.cell(TrackedValue::default()))))
     }
 
     /// Returns a copy of the state of `extension`, for its replacement. Only the replacement uses it until
     /// [`States::hand_over`].
     pub(crate) fn copy_of(&self, extension: &ExtensionName) -> Arc<StateCell> {
-        Arc::new(StateCell::new(self.of(extension).get()))
+        Arc::new(self.cell(TrackedValue { value: self.of(extension).get(), ..TrackedValue::default() }))
     }
 
     /// Makes `successor`, which [`States::copy_of`] returned, the state of `extension`. Later changes by the replaced
     /// extension are lost.
     pub(crate) fn hand_over(&self, extension: &ExtensionName, successor: &Arc<StateCell>) {
-        let mut states = self.0.lock();
+        self.moment.unrecorded.store(true, Ordering::Release);
+        let mut states = self.cells.lock();
         if let Some(old) = states.insert(extension.clone(), Arc::clone(successor)) {
             let old = std::mem::take(&mut *old.lock());
             let mut new = successor.lock();
-            if !new.changed {
+            if new.changed {
+                new.before = old.before.or(new.before.take());
+            } else {
                 // Keep what was set after the copy was made.
                 *new = old;
             }
@@ -65,35 +112,88 @@ impl States {
 
     /// Returns all states that have a value.
     pub(crate) fn all(&self) -> BTreeMap<ExtensionName, Value> {
-        let states = self.0.lock();
+        let states = self.cells.lock();
         states.iter().filter_map(|(name, cell)| Some((name.clone(), cell.get()?))).collect()
     }
 
     /// Whether any state must still be stored.
     pub(crate) fn have_changed(&self) -> bool {
-        let states = self.0.lock();
+        let states = self.cells.lock();
         states.values().any(|cell| cell.lock().changed)
     }
 
-    /// Returns the states that changed since the last call, and marks them as stored.
-    pub(crate) fn take_changed(&self) -> BTreeMap<ExtensionName, Value> {
-        let states = self.0.lock();
-        states.iter().filter_map(|(name, cell)| Some((name.clone(), cell.take_changed()?))).collect()
+    /// Returns the states that must still be stored.
+    pub(crate) fn changed(&self) -> BTreeMap<ExtensionName, Value> {
+        self.take(|tracked| {
+            tracked.taken = tracked.changed;
+            tracked.changed
+        })
     }
 
-    /// Marks states as not stored again, after storing them failed.
-    pub(crate) fn put_back(&self, unstored: &BTreeMap<ExtensionName, Value>) {
-        for name in unstored.keys() {
-            self.of(name).lock().changed = true;
+    /// Marks the states that [`States::changed`] returned as stored, but for those that have changed since.
+    pub(crate) fn mark_stored(&self) {
+        for cell in self.cells.lock().values() {
+            let mut tracked = cell.lock();
+            if std::mem::take(&mut tracked.taken) {
+                (tracked.changed, tracked.before, tracked.outside) = (false, None, false);
+            }
+        }
+    }
+
+    /// Marks that a turn runs, until the guard is dropped.
+    pub(crate) fn enter_turn(self: &Arc<Self>) -> InTurn {
+        self.moment.in_turn.store(true, Ordering::Release);
+        InTurn(Arc::clone(self))
+    }
+
+    /// Returns the states that changed since the newest fact of the turn that runs, which the next one records.
+    #[inline]
+    pub(crate) fn take_unrecorded(&self) -> BTreeMap<ExtensionName, Value> {
+        if self.moment.unrecorded.swap(false, Ordering::AcqRel) {
+            self.take(|tracked| tracked.before.take().is_some())
+        } else {
+            BTreeMap::new()
+        }
+    }
+
+    /// Returns the states that changed while no turn ran, and were not recorded or stored since.
+    pub(crate) fn take_outside(&self) -> BTreeMap<ExtensionName, Value> {
+        if !self.moment.outside.swap(false, Ordering::AcqRel) {
+            return BTreeMap::new();
+        }
+        self.take(|tracked| {
+            let outside = std::mem::take(&mut tracked.outside);
+            if outside {
+                tracked.before = None;
+            }
+            outside
+        })
+    }
+
+    fn take(&self, is_taken: impl Fn(&mut TrackedValue) -> bool) -> BTreeMap<ExtensionName, Value> {
+        let states = self.cells.lock();
+        let taken = |cell: &StateCell| {
+            let mut tracked = cell.lock();
+            if is_taken(&mut tracked) { tracked.value.clone() } else { None }
+        };
+        states.iter().filter_map(|(name, cell)| Some((name.clone(), taken(cell)?))).collect()
+    }
+
+    /// Gives each state the value that it had at the newest fact of the open turn, unless it was changed since while no
+    /// turn ran.
+    pub(crate) fn restore(&self) {
+        for cell in self.cells.lock().values() {
+            let mut tracked = cell.lock();
+            if !tracked.outside
+                && let Some(before) = tracked.before.take()
+            {
+                tracked.value = before;
+            }
         }
     }
 }
 
 impl StateCell {
-    fn new(value: Option<Value>) -> Self {
-        Self { value: Lock::new(TrackedValue { value, changed: false }), ..Self::default() }
-    }
-
     /// Returns the value, during a change the old one.
     pub(crate) fn get(&self) -> Option<Value> {
         self.lock().value.clone()
@@ -119,14 +219,17 @@ impl StateCell {
         let mut tracked = self.lock();
         // F-STORE: state that did not change is not written again.
         if tracked.value.as_ref() != Some(&value) {
-            *tracked = TrackedValue { value: Some(value), changed: true };
+            let old = tracked.value.replace(value);
+            tracked.before.get_or_insert(old);
+            (tracked.changed, tracked.taken) = (true, false);
+            if self.moment.in_turn.load(Ordering::Acquire) {
+                self.moment.unrecorded.store(true, Ordering::Release);
+            } else {
+                tracked.outside = true;
+                self.moment.outside.store(true, Ordering::Release);
+            }
         }
         Ok(())
-    }
-
-    fn take_changed(&self) -> Option<Value> {
-        let mut tracked = self.lock();
-        std::mem::take(&mut tracked.changed).then(|| tracked.value.clone())?
     }
 
     // A poisoned lock is fine: the value is set in one assignment.
@@ -136,6 +239,15 @@ impl StateCell {
 
     fn changer(&self) -> MutexGuard<'_, Option<ThreadId>> {
         self.changer.lock()
+    }
+}
+
+/// While it lives, a turn runs.
+pub(crate) struct InTurn(Arc<States>);
+
+impl Drop for InTurn {
+    fn drop(&mut self) {
+        self.0.moment.in_turn.store(false, Ordering::Release);
     }
 }
 

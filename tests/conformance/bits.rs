@@ -92,13 +92,18 @@ async fn a_turn_that_is_closed_later_was_interrupted() {
     let store = FileStore::open(dir.path()).unwrap();
     let event = AgentEvent::input("hello");
     let silent = Agent::builder("assistant").model(SilentModel(Arc::clone(&asked))).with::<Counting>(log.config());
-    let instance = silent.store(store.clone()).build().unwrap().instance("one").await.unwrap();
+    let agent = silent.store(store.clone()).build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
     tokio::select! {
         _ = instance.run(event.clone()) => panic!("the model never answers"),
         () = asked.notified() => {}
     }
     assert_eq!(store.read(&id()).unwrap().outcome, None);
     instance.close().await.unwrap();
+    let read = store.read(&id()).unwrap();
+    assert!(read.outcome.is_none() && read.open_turn.is_some(), "closing the conversation leaves the turn open");
+    let instance = agent.instance("one").await.unwrap();
+    instance.abandon().await.unwrap();
     let read = store.read(&id()).unwrap();
     assert_eq!((read.outcome, read.open_turn), (Some(TurnOutcome::interrupted(Some(event.id))), None));
 }

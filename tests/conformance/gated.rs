@@ -1,13 +1,16 @@
 //! A store that waits for the test before it opens or commits, or fails to commit.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use goondan::conversation::MessageEvent;
-use goondan::name::ToolCallId;
-use goondan::store::{Commit, Durability, Journal, Opened, TurnStart};
-use goondan::store::{InstanceId, MemoryStore, Store};
-use goondan::{BoxFuture, Error, ErrorCode, Result};
+use goondan::name::{EventId, ExtensionName, ToolCallId};
+use goondan::store::{
+    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Journal, MemoryStore, Opened, Reached, Store, Suspend,
+    TurnStart,
+};
+use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Semaphore;
 
 /// Keeps instances in memory. Clones share one store.
@@ -91,8 +94,28 @@ impl Journal for GatedJournal {
         self.journal.begin(turn)
     }
 
-    fn record(&mut self, event: &MessageEvent) -> Result<()> {
-        self.journal.record(event)
+    fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
+        self.journal.record(event, by)
+    }
+
+    fn reached(&mut self, what: &Reached) -> Result<()> {
+        self.journal.reached(what)
+    }
+
+    fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+        self.journal.record_state(state)
+    }
+
+    fn resume(&mut self, keep: usize) -> Result<()> {
+        self.journal.resume(keep)
+    }
+
+    fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
+        self.journal.suspend(turn)
+    }
+
+    fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        self.journal.outcome(event)
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {

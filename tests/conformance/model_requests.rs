@@ -8,7 +8,9 @@ use std::time::Duration;
 use conformance_extensions::model_requests::{AskingWrongly, ModelAsking};
 use goondan::agent::{LocalRouter, TurnUpdate};
 use goondan::event::{RuntimeEvent, TokenUsage};
-use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{
+    DeltaSink, Model, ModelDelta, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
+};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -45,6 +47,17 @@ fn say(text: &str) -> ScriptItem {
 
 fn asking(log: &Log, place: &str) -> Value {
     json!({ "log": log, "place": place, "model": "small" })
+}
+
+#[both_linkages]
+#[covers("CUT-01", "D-33")]
+async fn an_answer_to_a_request_says_that_it_was_cut_off() {
+    let log = Log::new();
+    let cut = ModelResponse::text("a tit").with_finish_reason(ModelFinish::Length);
+    let small = ScriptedModel::new([ScriptItem::raw(cut)]);
+    let agent = agent([say("done")]).named_model("small", small);
+    one_turn(agent.with::<ModelAsking>(asking(&log, "turn"))).await.unwrap();
+    assert_eq!(log.take(), ["the model `small` said \"a tit\" for None, cut off"]);
 }
 
 #[both_linkages]

@@ -132,8 +132,8 @@ async fn what_a_model_said_of_an_answer_is_kept_as_partial() {
                 break;
             }
         }
-        // The receiver is dropped in the middle of the answer, unless the turn has failed by itself.
-        drop(turn);
+        // In the middle of the answer, unless the turn has failed by itself.
+        turn.cancel().await.unwrap();
         agent.close().await.unwrap();
         let instance = agent.instance("test").await.unwrap();
         let messages = instance.messages().await.unwrap();

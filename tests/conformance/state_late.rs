@@ -15,7 +15,7 @@ use crate::linkage::Extended;
 use crate::support::SilentModel;
 
 #[both_linkages]
-async fn state_that_changes_after_a_cancelled_turn_is_stored_at_once() {
+async fn state_that_changes_after_an_interrupted_turn_is_stored_at_once() {
     let dir = TempDir::new().unwrap();
     let asked = Arc::new(Notify::new());
     let store = FileStore::open(dir.path()).unwrap();
@@ -33,9 +33,11 @@ async fn state_that_changes_after_a_cancelled_turn_is_stored_at_once() {
     let messages = instance.messages().await.unwrap();
     assert_eq!(messages.iter().map(|message| message.text()).collect::<Vec<_>>(), ["one"]);
     let stored = dir.path().join("instances/assistant:test");
-    assert_eq!(fs::read_to_string(stored.join("extensions/open.json")).unwrap().trim(), "1");
     let events = fs::read_to_string(stored.join("messages/events.jsonl")).unwrap();
-    assert!(events.lines().all(|line| line.starts_with("{\"committed\"")), "the turn is closed: {events}");
+    let last = events.lines().last().unwrap();
+    assert!(last.starts_with("{\"suspend\"") && last.contains(r#""state":{"open":1}"#), "the turn is open: {events}");
+    instance.abandon().await.unwrap();
+    assert_eq!(fs::read_to_string(stored.join("extensions/open.json")).unwrap().trim(), "1");
     let states: Vec<_> =
         instance.states().await.unwrap().into_iter().map(|(name, state)| (name.to_string(), state)).collect();
     assert_eq!(states, [("open".to_owned(), json!(1))]);

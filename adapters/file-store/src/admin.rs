@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::atomic::{self, io_error};
 use super::base::{Fingerprint, LoadedBase};
+use super::ended::EndedTurns;
 use super::layout::InstanceDir;
 use super::lock::Lock;
 use super::path::StorePath;
@@ -174,9 +175,10 @@ fn read(dir: &InstanceDir, events: &[u8]) -> Result<StoredConversation> {
     let (path, records) = (dir.base(), TurnRecords::parse(events, &dir.events())?);
     let crc = records.events_crc(events);
     let check = |base: &Fingerprint| records.committed.as_ref().map_or(Ok(()), |last| last.check_base(dir, base));
-    let outcome = match &records.fold {
-        Some(fold) => fold.outcome.clone(),
-        None => records.committed.as_ref().and_then(|last| last.outcome.clone()),
+    let folded = records.fold.as_ref().and_then(|fold| fold.outcome.clone());
+    let outcome = match folded {
+        Some(outcome) => Some(outcome),
+        None => EndedTurns::read(dir)?.last().cloned(),
     };
     let load = |end| -> Result<Vec<Arc<Message>>> {
         if !path.exists() {

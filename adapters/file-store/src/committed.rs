@@ -22,29 +22,21 @@ pub(super) struct CommittedRecord {
     pub(super) crc: u32,
     /// CRC-32 of the file of each extension that has state.
     pub(super) state: BTreeMap<ExtensionName, u32>,
-    /// The outcome of the last turn that answered an event.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_or_none")]
-    pub(super) outcome: Option<TurnOutcome>,
 }
 
 impl CommittedRecord {
     /// The checksums of files as they are, after `turn`.
-    pub(super) fn of(turn: &str, base: &Fingerprint, state: &StoredState, outcome: Option<TurnOutcome>) -> Self {
+    pub(super) fn of(turn: &str, base: &Fingerprint, state: &StoredState) -> Self {
         let (base_bytes, crc) = (base.bytes, base.crc());
-        Self { committed: turn.into(), base_bytes, crc, state: state.crcs.clone(), outcome }
+        Self { committed: turn.into(), base_bytes, crc, state: state.crcs.clone() }
     }
 
-    /// The checksums after the turn `turn` has changed the base to `base` and some of the state.
-    pub(super) fn after(
-        &self,
-        turn: &TurnId,
-        base: &Fingerprint,
-        changed: &BTreeMap<ExtensionName, Value>,
-        outcome: Option<TurnOutcome>,
-    ) -> Self {
+    /// The checksums after the turn `turn` has changed the base to `base` and some of the state, and has ended as `ended`
+    /// says if it answered an event.
+    pub(super) fn after(&self, turn: &TurnId, base: &Fingerprint, changed: &BTreeMap<ExtensionName, Value>) -> Self {
         let mut state = self.state.clone();
         state.extend(changed.iter().map(|(name, value)| (name.clone(), crc32fast::hash(&state::encode(value)))));
-        Self { committed: turn.clone(), base_bytes: base.bytes, crc: base.crc(), state, outcome }
+        Self { committed: turn.clone(), base_bytes: base.bytes, crc: base.crc(), state }
     }
 
     pub(super) fn is_base(&self, base: &Fingerprint) -> bool {

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 
 use goondan_core::{Conversation, MessageEvent, Result};
-use goondan_runtime::store::{Commit, TurnOutcome};
+use goondan_runtime::store::Commit;
 
 use super::base::{self, BaseIndex, Fingerprint};
 use super::committed::CommittedRecord;
+use super::ended::EndedTurns;
 use super::events::EventsFile;
 use super::layout::InstanceDir;
 use super::records::FoldRecord;
@@ -46,7 +47,6 @@ impl<'a> Folding<'a> {
         before: &BaseIndex,
         events: &EventsFile,
         commit: &Commit<'a>,
-        outcome: Option<TurnOutcome>,
     ) -> Result<Self> {
         let (change, after) = change(dir, before, commit.conversation)?;
         let record = FoldRecord {
@@ -56,7 +56,8 @@ impl<'a> Folding<'a> {
             crc: after.crc(),
             events_crc: Some(events.turn_crc()),
             state: Cow::Borrowed(commit.state),
-            outcome,
+            outcome: commit.outcome.cloned(),
+            digest: commit.digest,
         };
         Ok(Self { record, change, after })
     }
@@ -79,12 +80,13 @@ impl<'a> Folding<'a> {
     }
 
     /// Does the steps after the commit, and returns the checksums of the files, those of the commit before being
-    /// `last`. After a failure or crash it can be repeated, but only from its start.
+    /// `last`; the turn is added to `ended` if it answered an event. After a failure or crash it can be repeated, but only from its start.
     pub(super) fn finish(
         &self,
         dir: &InstanceDir,
         events: &mut EventsFile,
         last: &CommittedRecord,
+        ended: &mut EndedTurns,
     ) -> Result<CommittedRecord> {
         match &self.change {
             BaseChange::Nothing => {}
@@ -95,10 +97,13 @@ impl<'a> Folding<'a> {
             }
         }
         state::write(dir, &self.record.state)?;
-        let FoldRecord { fold: turn, state, outcome, .. } = &self.record;
-        let committed = last.after(turn, &self.after, state, outcome.clone());
+        let FoldRecord { fold: turn, state, .. } = &self.record;
+        let committed = last.after(turn, &self.after, state);
         let mut line = Vec::new();
         lines::push_with_sum(&mut line, &committed, &dir.events())?;
+        if let Some(turn) = self.record.ended() {
+            ended.add(dir, turn)?;
+        }
         // Last, when everything in the events and the record is on the disk elsewhere. This needs no sync: an opening
         // that still finds them also finds the base that the record describes, and empties them again.
         events.start_anew(&line)?;

@@ -2,12 +2,21 @@
 
 use std::borrow::Cow;
 
-use goondan_core::{BoxFuture, Error, ErrorCode, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId};
-use goondan_runtime::store::{Commit, Durability, InstanceId, Interrupted, Journal, Opened, TurnStart};
+use std::collections::BTreeMap;
+
+use goondan_core::{
+    BoxFuture, Error, ErrorCode, EventId, ExtensionName, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId,
+};
+use goondan_runtime::store::{
+    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Suspend, TurnStart,
+};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Fsync;
 use super::base::BaseIndex;
 use super::committed::CommittedRecord;
+use super::ended::EndedTurns;
 use super::events::EventsFile;
 use super::fold::Folding;
 use super::layout::InstanceDir;
@@ -15,7 +24,9 @@ use super::lines;
 use super::lock::Lock;
 use super::metadata::{Metadata, Status};
 use super::path::StorePath;
-use super::records::{BeginRecord, StartedRecord, for_record};
+use super::records::{
+    BeginRecord, EmittedRecord, ReachedRecord, ResumeRecord, StartedRecord, StateRecord, SuspendRecord, for_record,
+};
 use super::recovery::{Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
 
@@ -30,6 +41,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
     dir.ops().create_dirs(&dir.messages())?;
     let metadata = Metadata::read(&dir, instance)?;
     let Recovered { messages, index, state, committed, interrupted, events, ends_line } = recover(&dir)?;
+    let ended = EndedTurns::read(&dir)?;
     let known = metadata.is_some();
     let metadata = match metadata {
         Some(metadata) => metadata,
@@ -44,6 +56,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
         buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
         index,
         committed,
+        ended,
         running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| RunningTurn::new(turn, events.len())),
         health: Health::Good,
         fsync,
@@ -81,6 +94,7 @@ struct FileJournal {
     index: BaseIndex,
     /// The checksums of the last commit.
     committed: CommittedRecord,
+    ended: EndedTurns,
     running: Option<RunningTurn>,
     health: Health,
     fsync: Fsync,
@@ -129,6 +143,12 @@ impl FileJournal {
         self.running.as_mut().ok_or_else(|| misuse("no turn is running: begin one first".to_owned()))
     }
 
+    /// Adds a record of the open turn.
+    fn push(&mut self, record: &impl Serialize) -> Result<()> {
+        self.running()?;
+        lines::push(&mut self.buffer, record, self.events.path())
+    }
+
     /// Does the remaining steps of a committed turn. They must be done before anything else is written.
     fn finish_last_turn(&mut self) -> Result<()> {
         if matches!(self.health, Health::Unfinished) {
@@ -138,11 +158,12 @@ impl FileJournal {
             }
             (self.events, self.index, self.health) = (recovered.events, recovered.index, Health::Good);
             self.committed = recovered.committed;
+            self.ended = EndedTurns::read(&self.dir)?;
         }
         Ok(())
     }
 
-    fn begin_now(&mut self, TurnStart { turn, event, .. }: TurnStart<'_>) -> Result<()> {
+    fn begin_now(&mut self, TurnStart { turn, event, digest, .. }: TurnStart<'_>) -> Result<()> {
         self.check()?;
         if let Some(RunningTurn { turn, .. }) = &self.running {
             // F-CONV: events of different turns must not be mixed.
@@ -151,7 +172,7 @@ impl FileJournal {
         self.lock.check()?;
         self.finish_last_turn()?;
         let (turn, event) = (Cow::Borrowed(turn), event.map(for_record));
-        let begin = BeginRecord { turn, base_bytes: self.index.fingerprint.bytes, event };
+        let begin = BeginRecord { turn, base_bytes: self.index.fingerprint.bytes, event, digest };
         lines::push_with_sum(&mut self.buffer, &begin, self.events.path())?;
         self.running = Some(RunningTurn::new(&begin.turn, 0));
         self.metadata.set_status(&self.dir, Status::Processing);
@@ -182,8 +203,7 @@ impl FileJournal {
             return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
         }
         self.flush_now(Durability::Flushed)?;
-        let outcome = commit.outcome.or(self.committed.outcome.as_ref()).cloned();
-        let folding = Folding::prepare(&self.dir, &self.index, &self.events, commit, outcome)?;
+        let folding = Folding::prepare(&self.dir, &self.index, &self.events, commit)?;
         let before = self.events.len();
         let mut record = Vec::new();
         lines::push_with_sum(&mut record, &folding.record, self.events.path())?;
@@ -196,7 +216,7 @@ impl FileJournal {
         }
         // The turn is committed now, so a later failure must not be returned.
         self.running = None;
-        match folding.finish(&self.dir, &mut self.events, &self.committed) {
+        match folding.finish(&self.dir, &mut self.events, &self.committed, &mut self.ended) {
             Ok(committed) => {
                 self.committed = committed;
                 folding.update_index(&mut self.index);
@@ -224,16 +244,44 @@ impl Journal for FileJournal {
         self.begin_now(turn)
     }
 
-    fn record(&mut self, event: &MessageEvent) -> Result<()> {
-        self.running()?;
-        lines::push(&mut self.buffer, event, self.events.path())?;
+    fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
+        match by {
+            Some(by) => self.push(&EmittedRecord { event, by })?,
+            None => self.push(event)?,
+        }
         self.running()?.recorded += 1;
         Ok(())
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.running()?;
-        lines::push(&mut self.buffer, &StartedRecord { started: Cow::Borrowed(call) }, self.events.path())
+        self.push(&StartedRecord { started: Cow::Borrowed(call) })
+    }
+
+    fn reached(&mut self, what: &Reached) -> Result<()> {
+        self.push(&ReachedRecord { reached: Cow::Borrowed(what) })
+    }
+
+    fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+        self.push(&StateRecord { state: Cow::Borrowed(state) })
+    }
+
+    fn resume(&mut self, keep: usize) -> Result<()> {
+        let turn = self.running()?.turn.clone();
+        self.push(&ResumeRecord { resume: Cow::Owned(turn), keep })?;
+        self.running()?.recorded = keep;
+        Ok(())
+    }
+
+    fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let record = SuspendRecord { suspend: Cow::Borrowed(turn.turn), state: Cow::Borrowed(turn.state) };
+            self.push(&record)?;
+            self.flush_now(Durability::Synced)
+        })
+    }
+
+    fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        Box::pin(async move { Ok(self.ended.find(event).cloned()) })
     }
 
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {

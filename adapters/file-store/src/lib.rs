@@ -38,6 +38,7 @@ mod atomic;
 mod base;
 mod committed;
 mod disk;
+mod ended;
 mod events;
 mod fold;
 mod fsync;

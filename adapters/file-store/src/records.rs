@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use goondan_core::{AgentEvent, Error, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
-use goondan_runtime::store::TurnOutcome;
+use goondan_runtime::store::{EmittedBy, EndedTurn, EventDigest, Facts, Reached, TurnOutcome};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,6 +23,9 @@ pub(super) struct BeginRecord<'a> {
     /// The event that the turn answers, see [`for_record`]. It is read by itself, as an [`AnsweredEvent`].
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub(super) event: Option<Cow<'a, AgentEvent>>,
+    /// The digest of the event before secrets were masked in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) digest: Option<EventDigest>,
 }
 
 /// The event in the first record of a turn. If it cannot be read, for example because a later version wrote it, the
@@ -59,6 +62,40 @@ pub(super) struct StartedRecord<'a> {
     pub(super) started: Cow<'a, ToolCallId>,
 }
 
+/// A message event that a layer emitted.
+#[derive(Debug, Serialize)]
+pub(super) struct EmittedRecord<'a> {
+    #[serde(flatten)]
+    pub(super) event: &'a MessageEvent,
+    pub(super) by: &'a EmittedBy,
+}
+
+/// What was reached, beside the message events.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ReachedRecord<'a> {
+    pub(super) reached: Cow<'a, Reached>,
+}
+
+/// State that belongs to the next fact.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct StateRecord<'a> {
+    pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
+}
+
+/// Written when the open turn goes on: the message events after the first `keep` do not count any more.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ResumeRecord<'a> {
+    pub(super) resume: Cow<'a, TurnId>,
+    pub(super) keep: usize,
+}
+
+/// State that changed while the open turn did not run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SuspendRecord<'a> {
+    pub(super) suspend: Cow<'a, TurnId>,
+    pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
+}
+
 /// The last record of a turn. When it is synced, the turn is committed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -74,9 +111,19 @@ pub(super) struct FoldRecord<'a> {
     pub(super) events_crc: Option<u32>,
     /// The new state of the extensions that changed theirs.
     pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
-    /// The outcome of the last turn that answered an event: of this one, if it did.
+    /// How the turn ended; `None` if it only stored state.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_or_none")]
     pub(super) outcome: Option<TurnOutcome>,
+    /// The digest of the event that it answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) digest: Option<EventDigest>,
+}
+
+impl FoldRecord<'_> {
+    /// Returns how the turn ended, if it answered an event.
+    pub(super) fn ended(&self) -> Option<EndedTurn> {
+        Some(EndedTurn::new(self.fold.clone().into_owned(), self.digest, self.outcome.clone()?))
+    }
 }
 
 /// The records in `events.jsonl`.
@@ -89,6 +136,7 @@ pub(super) struct TurnRecords {
     pub(super) event: Option<AgentEvent>,
     pub(super) events: Vec<MessageEvent>,
     pub(super) started: Vec<ToolCallId>,
+    pub(super) facts: Facts,
     pub(super) fold: Option<FoldRecord<'static>>,
     /// The offset at which the records of the turn start: those before it are of the last commit.
     pub(super) turn_start: usize,
@@ -96,7 +144,7 @@ pub(super) struct TurnRecords {
     fold_start: Option<usize>,
     /// The number of the line with the committed record.
     pub(super) committed_line: Option<usize>,
-    /// The numbers of the lines with begin, started and fold records.
+    /// The numbers of the lines with records that are neither message events nor of a commit.
     pub(super) control_lines: Vec<usize>,
     /// The numbers of the lines with records of unknown kinds.
     pub(super) unknown_lines: Vec<usize>,
@@ -144,7 +192,11 @@ impl TurnRecords {
             Some(RecordKind::Committed) => {
                 return Err(damaged(path, line.number, "this is the record of a commit, and is not the first one"));
             }
-            Some(RecordKind::Event) if self.fold.is_none() => self.events.push(record(line, path)?),
+            Some(RecordKind::Event { emitted }) if self.fold.is_none() => {
+                let by = if emitted { Some(record::<ByMember>(line, path)?.by) } else { None };
+                self.facts.event(self.events.len(), by.as_ref());
+                self.events.push(record(line, path)?);
+            }
             Some(RecordKind::Begin) if self.begin.is_none() && self.events.is_empty() && self.fold.is_none() => {
                 self.begin = Some(record(line, path)?);
                 self.event = serde_json::from_slice(line.text).ok().map(|AnsweredEvent { event }| event);
@@ -152,6 +204,25 @@ impl TurnRecords {
             }
             Some(RecordKind::Started) if self.begin.is_some() && self.fold.is_none() => {
                 self.started.push(record::<StartedRecord<'_>>(line, path)?.started.into_owned());
+                self.facts.started(self.events.len());
+                self.control_lines.push(line.number);
+            }
+            Some(kind @ (RecordKind::Reached | RecordKind::State | RecordKind::Resume | RecordKind::Suspend))
+                if self.begin.is_some() && self.fold.is_none() =>
+            {
+                match kind {
+                    RecordKind::Reached => {
+                        let what = record::<ReachedRecord<'_>>(line, path)?.reached.into_owned();
+                        self.facts.reached(self.events.len(), what);
+                    }
+                    RecordKind::State => self.facts.state(record::<StateRecord<'_>>(line, path)?.state.into_owned()),
+                    RecordKind::Resume => {
+                        let keep = record::<ResumeRecord<'_>>(line, path)?.keep;
+                        self.events.truncate(keep);
+                        self.facts.resumed(keep);
+                    }
+                    _ => self.facts.suspended(record::<SuspendRecord<'_>>(line, path)?.state.into_owned()),
+                }
                 self.control_lines.push(line.number);
             }
             // Opening appends a second fold record when the base that it computes differs from the first one in bytes.
@@ -164,11 +235,11 @@ impl TurnRecords {
                 self.fold_start.get_or_insert(line.start);
                 self.control_lines.push(line.number);
             }
-            Some(RecordKind::Event | RecordKind::Started | RecordKind::Begin) => {
+            Some(RecordKind::Unknown) => self.unknown_lines.push(line.number),
+            Some(_) => {
                 // F-CONV: events of different turns must not be mixed.
                 return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
             }
-            Some(RecordKind::Unknown) => self.unknown_lines.push(line.number),
             None => return Err(damaged(path, line.number, "this is no record of a turn")),
         }
         Ok(())
@@ -192,28 +263,56 @@ pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
     hole.or(half_commit).map(|line| line.start).or_else(|| torn_tail(bytes))
 }
 
-/// Returns the records of a turn that an export contains: its events and the calls that started.
+/// Returns the records of a turn that an export contains: all but those of its begin and its end.
 pub(super) fn exported(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    lines(bytes).filter(|line| matches!(kind(*line), Some(RecordKind::Event | RecordKind::Started)))
+    lines(bytes).filter(|line| kind(*line).is_some_and(RecordKind::is_exported))
 }
 
 /// Whether `text` is a record that an export contains; an error says why it is none.
 pub(super) fn is_exported(text: &[u8]) -> serde_json::Result<bool> {
-    match exported(text).next().map(kind) {
-        Some(Some(RecordKind::Event)) => serde_json::from_slice::<MessageEvent>(text).map(|_| true),
-        Some(_) => serde_json::from_slice::<StartedRecord<'_>>(text).map(|_| true),
+    fn check<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<bool> {
+        serde_json::from_slice::<T>(text).map(|_| true)
+    }
+    match exported(text).next().and_then(kind) {
+        Some(RecordKind::Event { emitted: false }) => check::<MessageEvent>(text),
+        Some(RecordKind::Event { emitted: true }) => check::<ByMember>(text).and(check::<MessageEvent>(text)),
+        Some(RecordKind::Reached) => check::<ReachedRecord<'_>>(text),
+        Some(RecordKind::State) => check::<StateRecord<'_>>(text),
+        Some(RecordKind::Resume) => check::<ResumeRecord<'_>>(text),
+        Some(RecordKind::Suspend) => check::<SuspendRecord<'_>>(text),
+        Some(_) => check::<StartedRecord<'_>>(text),
         None => Ok(false),
     }
 }
 
+/// Who emitted a message event.
+#[derive(Deserialize)]
+struct ByMember {
+    by: EmittedBy,
+}
+
+#[derive(Clone, Copy)]
 enum RecordKind {
     Committed,
     Begin,
-    Event,
+    Event {
+        /// Whether a layer emitted it.
+        emitted: bool,
+    },
     Started,
+    Reached,
+    State,
+    Resume,
+    Suspend,
     Fold,
     /// Written by a later version.
     Unknown,
+}
+
+impl RecordKind {
+    fn is_exported(self) -> bool {
+        !matches!(self, Self::Committed | Self::Begin | Self::Fold | Self::Unknown)
+    }
 }
 
 /// The `type` of each event that this version knows.
@@ -227,16 +326,25 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
         turn: Option<IgnoredAny>,
         started: Option<IgnoredAny>,
         fold: Option<IgnoredAny>,
+        by: Option<IgnoredAny>,
+        reached: Option<IgnoredAny>,
+        resume: Option<IgnoredAny>,
+        suspend: Option<IgnoredAny>,
+        state: Option<IgnoredAny>,
     }
     match serde_json::from_slice(line.text).ok()? {
         Shape { r#type: Some(Value::String(name)), .. } if !EVENTS.contains(&name.as_str()) => {
             Some(RecordKind::Unknown)
         }
-        Shape { r#type: Some(_), .. } => Some(RecordKind::Event),
+        Shape { r#type: Some(_), by, .. } => Some(RecordKind::Event { emitted: by.is_some() }),
         Shape { fold: Some(_), .. } => Some(RecordKind::Fold),
         Shape { committed: Some(_), .. } => Some(RecordKind::Committed),
         Shape { started: Some(_), .. } => Some(RecordKind::Started),
+        Shape { reached: Some(_), .. } => Some(RecordKind::Reached),
+        Shape { resume: Some(_), .. } => Some(RecordKind::Resume),
+        Shape { suspend: Some(_), .. } => Some(RecordKind::Suspend),
         Shape { turn: Some(_), .. } => Some(RecordKind::Begin),
+        Shape { state: Some(_), .. } => Some(RecordKind::State),
         Shape { .. } => Some(RecordKind::Unknown),
     }
 }

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Part, Result, TurnId};
-use goondan_runtime::store::Interrupted;
+use goondan_runtime::store::{Facts, Interrupted};
 use serde_json::Value;
 
 use super::atomic::{self, io_error};
 use super::base::{self, BaseIndex, Fingerprint, LoadedBase};
 use super::committed::CommittedRecord;
+use super::ended::EndedTurns;
 use super::events::{self, EventsFile};
 use super::fold::Folding;
 use super::layout::InstanceDir;
@@ -52,9 +53,12 @@ pub(super) fn recover(dir: &InstanceDir) -> Result<Recovered> {
         (Some(begin), None) => {
             let end = old_base_len(dir, &begin)?;
             let loaded = base::load(&dir.base(), Some(end))?;
-            let TurnRecords { committed, event, events: recorded, started, ended, .. } = records;
-            let mut found = Interrupted::new(begin.turn.into_owned(), recorded, started);
-            found.event = event;
+            let TurnRecords { committed, event, events: recorded, started, facts, ended, .. } = records;
+            let mut found = Interrupted::new(begin.turn.into_owned());
+            if let Some(event) = event {
+                found = found.input(event);
+            }
+            (found.digest, found.events, found.started, found.facts) = (begin.digest, recorded, started, facts);
             let recovered = resume(dir, loaded, committed, found, events, ended)?;
             if atomic::len(&dir.base())? > end {
                 // Another program did this: the store writes to the base only after a commit.
@@ -130,8 +134,7 @@ fn check(
     if let Some(committed) = &committed {
         committed.check_state(dir, &state)?;
     }
-    let mut known = CommittedRecord::of("unknown", base, &state, None);
-    known.outcome = committed.and_then(|committed| committed.outcome);
+    let known = CommittedRecord::of("unknown", base, &state);
     Ok((state.values, known))
 }
 
@@ -187,9 +190,9 @@ fn finish_turn(
     };
     let last = match records.committed {
         Some(last) => last,
-        None => CommittedRecord::of("unknown", &folding.after, &state::read(dir)?, None),
+        None => CommittedRecord::of("unknown", &folding.after, &state::read(dir)?),
     };
-    let committed = folding.finish(dir, &mut events, &last)?;
+    let committed = folding.finish(dir, &mut events, &last, &mut EndedTurns::read(dir)?)?;
     // Read the files again instead of using what was computed, to return what the next process will read.
     idle(dir, Some(committed), events, true)
 }
@@ -217,7 +220,13 @@ fn resume(
 ) -> Result<Recovered> {
     let (state, committed) = check(dir, committed, &index.fingerprint)?;
     let recorded = std::mem::take(&mut found.events);
+    let count = recorded.len();
     found.events = replay(messages.iter().cloned(), recorded).events().to_vec();
+    if found.events.len() != count {
+        // What was noted beside them counts them.
+        found.facts = Facts::default();
+        found.facts.newest = found.events.len();
+    }
     Ok(Recovered { messages, index, state, committed, interrupted: Some(found), events, ends_line })
 }
 
@@ -232,7 +241,8 @@ fn adopt(dir: &InstanceDir, records: TurnRecords, before: &[u8]) -> Result<Recov
     let path = dir.events();
     let turn = TurnId::from("recovered");
     let mut bytes = before[..turn_start].to_vec();
-    let begin = BeginRecord { turn: Cow::Borrowed(&turn), base_bytes: loaded.index.fingerprint.bytes, event: None };
+    let base_bytes = loaded.index.fingerprint.bytes;
+    let begin = BeginRecord { turn: Cow::Borrowed(&turn), base_bytes, event: None, digest: None };
     lines::push_with_sum(&mut bytes, &begin, &path)?;
     recorded.iter().try_for_each(|event| lines::push(&mut bytes, event, &path))?;
     let appended = recorded.iter().filter_map(MessageEvent::appended);
@@ -246,7 +256,10 @@ fn adopt(dir: &InstanceDir, records: TurnRecords, before: &[u8]) -> Result<Recov
     dir.ops().replace(&path, &bytes)?;
     dir.ops().sync_dir(&dir.messages())?;
     let events = EventsFile::open(dir, &bytes, turn_start)?;
-    resume(dir, loaded, committed, Interrupted::new(turn, recorded, started), events, true)
+    let mut found = Interrupted::new(turn);
+    found.facts.newest = recorded.len();
+    (found.events, found.started) = (recorded, started);
+    resume(dir, loaded, committed, found, events, true)
 }
 
 /// Writes the checksums of the files as they are, after they were accepted or imported.

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
-use goondan_runtime::store::{InstanceId, TurnOutcome};
+use goondan_runtime::store::{EndedTurn, InstanceId};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::base::{self, Fingerprint, LoadedBase};
 use super::committed::CommittedRecord;
+use super::ended::EndedTurns;
 use super::layout::InstanceDir;
 use super::path::StorePath;
 use super::records::{FoldRecord, TurnRecords, torn_part};
@@ -42,8 +43,8 @@ struct RepairPlan {
     state: BTreeMap<ExtensionName, Value>,
     /// Whether the checksums of the last commit no longer fit, so that they are moved aside too.
     accepts: bool,
-    /// The outcome that is stored beside them.
-    outcome: Option<TurnOutcome>,
+    /// The turn that ended with it, if it answered an event.
+    ended: Option<EndedTurn>,
 }
 
 impl FileStore {
@@ -81,9 +82,11 @@ impl FileStore {
         for (path, numbers) in plan.lines.iter().rev() {
             lines::move_lines_aside(&dir, path, &atomic::read(path)?, numbers)?;
         }
-        let mut recovered = recover(&dir)?;
+        let recovered = recover(&dir)?;
         if !plan.faults.is_empty() {
-            recovered.committed.outcome = recovered.committed.outcome.take().or(plan.outcome);
+            if let Some(turn) = plan.ended {
+                EndedTurns::read(&dir)?.add(&dir, turn)?;
+            }
             store_checksums(&dir, &recovered)?;
         }
         Ok(plan.faults)
@@ -94,7 +97,6 @@ fn plan(dir: &InstanceDir) -> Result<RepairPlan> {
     let mut plan = RepairPlan::default();
     let (mut records, events) = plan.survey_events(dir)?;
     plan.survey_state(dir, &records)?;
-    plan.outcome = records.committed.as_ref().and_then(|last| last.outcome.clone());
     let committed_line = records.committed_line;
     plan.survey_base(dir, &mut records, &events)?;
     if let Some(line) = committed_line.filter(|_| plan.accepts) {
@@ -219,8 +221,8 @@ impl RepairPlan {
         moved.extend::<Vec<_>>(lines);
         self.accepts = true;
         if let Some(fold) = records.fold.take() {
+            self.ended = fold.ended();
             self.state = fold.state.into_owned();
-            self.outcome = fold.outcome;
         }
     }
 

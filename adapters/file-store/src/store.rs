@@ -3,25 +3,30 @@
 //! # Protocol
 //! The writes of a turn, in order, each with the state that a crash leaves and what the next opening does about it:
 //!
-//! 1. Append `{"turn": id, "baseBytes": n, "event": {…}}` to the events, `event` being the input event that the turn
-//!    answers. *Crash:* the turn was interrupted and has no message events.
-//! 2. Append each event to the events before the model sees it, and `{"started": id}` before a call starts that must
-//!    not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was interrupted; the opening
-//!    returns its events and started calls, and the turn can continue.
+//! 1. Append `{"turn": id, "baseBytes": n, "event": {…}, "digest": …}` to the events, `event` being the input event that
+//!    the turn answers. *Crash:* the turn was interrupted and has no message events.
+//! 2. Append each event to the events before the model sees it, with `by` if a layer emitted it; `{"reached": …}` for what
+//!    else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01); `{"started": id}` before a call
+//!    starts that must not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was
+//!    interrupted; the opening returns what is recorded of it. If it goes on, `{"resume": id, "keep": n}` takes back
+//!    the message events after the first `n`; state that changes while it does not run is `{"suspend": id, "state": {…}}`,
+//!    synced.
 //! 3. Only if the turn did more than append: write the new base beside the old one, as `base.jsonl.tmp`, and sync it.
 //!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append removes the file.
 //! 4. Append `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "eventsCrc": …, "state": {…}, "outcome": {…}}` to
 //!    the events and sync once: **the commit**. *Crash before the sync:* as after 2 or as after 4, and no caller was
 //!    told of a commit. *Crash after it:* the base does not have that length and checksum, so the opening cuts it to
-//!    `baseBytes`, folds the events into it again, and does 5 to 7.
+//!    `baseBytes`, folds the events into it again, and does 5 to 8.
 //! 5. Write the new base. If the turn only appended, append its lines and sync; otherwise rename the new file over the
 //!    old one and sync the directory. *Crash during it:* as after 4. *Crash after it:* the base has that length and
-//!    checksum, so the opening leaves it alone and does 6 and 7.
+//!    checksum, so the opening leaves it alone and does 6 to 8.
 //! 6. Replace each changed state file atomically. *Crash during or after it:* as after 5; the opening writes the files
 //!    again.
-//! 7. Empty the events, and write `{"committed": id, "baseBytes": n, "crc": …, "state": {name: crc}, "outcome": {…}}`
-//!    to them, without a sync: length and checksum of the base, and the checksum of each state file. *Crash:* nothing
-//!    is left to do, or as after 6. Without the record, or with a part of it, the next opening trusts the files.
+//! 7. Append `{"turn": id, "digest": …, "type": …, …}` to `ended.jsonl`, without a sync: how the turn ended, so that its
+//!    event is answered once (ONCE-01). *Crash:* as after 6.
+//! 8. Empty the events, and write `{"committed": id, "baseBytes": n, "crc": …, "state": {name: crc}}` to them, without a
+//!    sync: length and checksum of the base, and the checksum of each state file. *Crash:* nothing is left to do, or as
+//!    after 7. Without the record, or with a part of it, the next opening trusts the files.
 //!
 //! A failure up to and including 4 leaves the turn uncommitted, and the commit can be tried again. The exception is a
 //! failed sync of the events: it leaves the outcome open, and the error says that the instance must be opened again.
@@ -43,7 +48,7 @@
 //! after them, and keeps the bytes as `<file>.corrupt-<n>`; it does the same with records of a later version. Any
 //! other damage fails the opening with an error that names the file, and the line if it is known (BITS-01):
 //!
-//! - The records of 1, 4 and 7 end with `sum`, the CRC-32 of everything before it in the line. The message events of a
+//! - The records of 1, 4, 7 and 8 end with `sum`, the CRC-32 of everything before it in the line. The message events of a
 //!   committed turn are covered by `eventsCrc`, the CRC-32 of its records from the first one up to the fold record.
 //! - The base and the state files are compared with the record of the last commit. Opening reads them in any case.
 //! - A turn that is folded again must result in the base that its commit recorded. If it does not, the opening fails,

@@ -7,11 +7,12 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use crc32fast::Hasher;
 use goondan_core::host::depth::{MAX_STORED, check_text};
 use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, ExtensionName, InstanceKey, Message, Result, TurnId};
-use goondan_runtime::store::{InstanceId, TurnOutcome};
+use goondan_runtime::store::{EndedTurn, EventDigest, InstanceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::atomic::{self, io_error};
+use super::ended::EndedTurns;
 use super::layout::InstanceDir;
 use super::lines::push_with_sum;
 use super::path::{Access, StorePath};
@@ -49,14 +50,16 @@ struct ExportEnd {
 #[serde(rename_all = "lowercase")]
 enum ExportLine {
     State(StateEntry),
-    /// How the last turn that was committed ended.
-    Outcome(TurnOutcome),
+    /// A turn that was committed, one of the newest.
+    Ended(EndedTurn),
     /// A message of the base.
     Message(Box<Message>),
     /// The interrupted turn.
     Turn(TurnId),
     /// The event that it answers.
     Event(Box<AgentEvent>),
+    /// The digest of that event, before secrets were masked in it.
+    Digest(EventDigest),
     /// A record of that turn, as in `events.jsonl`.
     Record(Value),
     End(ExportEnd),
@@ -86,15 +89,18 @@ impl FileStore {
         for (extension, value) in recovered.state {
             out.line(&json!({ "state": StateEntry { extension, value } }))?;
         }
-        if let Some(outcome) = recovered.committed.outcome {
-            out.line(&json!({ "outcome": outcome }))?;
+        for turn in EndedTurns::read(&dir)?.iter() {
+            out.line(&json!({ "ended": turn }))?;
         }
         drop(recovered.events);
         out.raw_lines("message", BufReader::new(atomic::open(&dir.base())?))?;
         if let Some(turn) = recovered.interrupted {
             out.line(&json!({ "turn": turn.turn }))?;
-            if let Some(event) = turn.event {
+            if let Some(event) = turn.input {
                 out.line(&json!({ "event": event }))?;
+            }
+            if let Some(digest) = turn.digest {
+                out.line(&json!({ "digest": digest }))?;
             }
             let events = atomic::read(&dir.events())?;
             for line in records::exported(&events) {
@@ -142,7 +148,7 @@ impl FileStore {
 /// What an imported instance must contain when it is opened, beside the interrupted turn.
 struct Imported {
     messages: usize,
-    outcome: Option<TurnOutcome>,
+    ended: Vec<EndedTurn>,
 }
 
 /// Writes the files of the instance `id` into the directory `at`, and syncs them.
@@ -182,12 +188,12 @@ fn finish(dir: &InstanceDir, file: BufWriter<File>) -> Result<()> {
 fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Result<Imported> {
     let failed = |error| io_error("write to", dir.path(), error);
     let (mut base, mut events) = (create(dir, &dir.base())?, create(dir, &dir.events())?);
-    let (mut messages, mut base_bytes, mut outcome) = (0, 0, None);
+    let (mut messages, mut base_bytes, mut ended) = (0, 0, Vec::new());
     // The turn, until its first record is written: the event, which belongs into that record, comes after it.
     let (mut in_turn, mut begin) = (false, None);
     loop {
         let line = lines.next()?;
-        if !matches!(line, ExportLine::Event(_))
+        if !matches!(line, ExportLine::Event(_) | ExportLine::Digest(_))
             && let Some(begin) = begin.take()
         {
             begin_turn(&mut events, &begin, dir)?;
@@ -200,18 +206,21 @@ fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Res
                 }
                 state::write(dir, &[(extension, value)].into_iter().collect())?;
             }
-            ExportLine::Outcome(of) if !in_turn && outcome.is_none() => outcome = Some(of),
+            ExportLine::Ended(turn) if !in_turn => ended.push(turn),
             ExportLine::Message(message) if !in_turn => {
                 base_bytes += push(&mut base, &message).map_err(failed)?;
                 messages += 1;
             }
             ExportLine::Turn(turn) if !in_turn => {
                 in_turn = true;
-                begin = Some(BeginRecord { turn: Cow::Owned(turn), base_bytes, event: None });
+                begin = Some(BeginRecord { turn: Cow::Owned(turn), base_bytes, event: None, digest: None });
             }
             ExportLine::Event(event) if begin.as_ref().is_some_and(|begin| begin.event.is_none()) => {
                 let event = Cow::Owned(for_record(&event).into_owned());
                 begin = begin.map(|begin| BeginRecord { event: Some(event), ..begin });
+            }
+            ExportLine::Digest(digest) if begin.as_ref().is_some_and(|begin| begin.digest.is_none()) => {
+                begin = begin.map(|begin| BeginRecord { digest: Some(digest), ..begin });
             }
             ExportLine::Record(record) if in_turn => {
                 let text = serde_json::to_vec(&record)?;
@@ -227,22 +236,22 @@ fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Res
     }
     finish(dir, base)?;
     finish(dir, events)?;
-    Ok(Imported { messages, outcome })
+    Ok(Imported { messages, ended })
 }
 
 /// Opens the written instance as every opening does, and fails if it lacks a message. Then stores its checksums.
-fn open(at: &StorePath, Imported { messages, outcome }: Imported) -> Result<()> {
+fn open(at: &StorePath, Imported { messages, ended }: Imported) -> Result<()> {
     let dir = InstanceDir::at(at);
     let refused = |why: &str| {
         Error::new(ErrorCode::STORE_DAMAGED, format!("the export makes no instance that opens: {why}"))
             .suggest("export the instance again: nothing was imported")
     };
-    let mut recovered = recover(&dir).map_err(|error| refused(&error.message()).caused_by(error.into_std()))?;
+    let recovered = recover(&dir).map_err(|error| refused(&error.message()).caused_by(error.into_std()))?;
     let found = recovered.messages.len();
     if found != messages {
         return Err(refused(&format!("of its {messages} messages, {found} are left")));
     }
-    recovered.committed.outcome = outcome;
+    EndedTurns::write(&dir, ended)?;
     store_checksums(&dir, &recovered)
 }
 

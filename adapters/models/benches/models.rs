@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use goondan::Agent;
 use goondan::agent::TurnUpdate;
 use goondan_core::{Conversation, Message, ModelOptions, Source, ToolCatalog};
-use goondan_models::wire::{Anthropic, Chat, Dialect, Encoding, Gemini, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Encoding, Gemini, Responses, Wire};
 use goondan_models::{Provider, providers};
 use goondan_runtime::ModelRequest;
 
-use pieces::{ANTHROPIC, CHAT, GEMINI, PIECE, RESPONSES, Stream};
+use pieces::{ANTHROPIC, CHAT, CONVERSE, GEMINI, PIECE, RESPONSES, Stream};
 
 const ROUNDS: usize = 15;
 
@@ -24,12 +24,14 @@ fn main() {
     piece(&providers::ANTHROPIC, || Anthropic, &ANTHROPIC);
     piece(&providers::OPENAI, || Responses, &RESPONSES);
     piece(&providers::chat(&Dialect::OPENAI_COMPATIBLE), chat, &CHAT);
+    piece(&providers::BEDROCK, || Converse, &CONVERSE);
     piece(&providers::GEMINI, || Gemini, &GEMINI);
     for count in [1_000, 10_000] {
         println!("a message of 500 characters in a request of {count}, and as JSON by itself");
         message(Anthropic, count);
         message(Responses, count);
         message(chat(), count);
+        message(Converse, count);
         message(Gemini, count);
     }
 }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A file has one event per line, as JSON; lines may also be those of the stream itself, with `data: ` before the JSON.
-//! Nothing is sent anywhere.
+//! An event stream of AWS is read as it came over the connection. Nothing is sent anywhere.
 //!
 //! `--bytes` instead reads each stream in single bytes, and cut in two: at each byte, or at 1024 of them if the stream
 //! is longer than 16 kB. The program fails if one of these gives another answer than the whole stream.
@@ -20,13 +20,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 use goondan_core::{
-    BoxFuture, Conversation, Error, Message, Part, Result, Role, Source, ToolCatalog, ToolOutput, ToolResultPart,
+    BoxFuture, Conversation, Error, Message, Part, Result, Role, Source, ToolCatalog, ToolItem, ToolOutput,
+    ToolResultPart,
 };
-use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
-use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
+use goondan_models::http::{Failure, Incoming, Outgoing, Transport, unframed};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses, Wire};
 use goondan_models::{ModelConfig, Provider};
 use goondan_runtime::{DeltaSink, Model, ModelRequest, ModelResponse};
-use http::{HeaderMap, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 /// The longest stream that is cut at each byte, and the number of cuts of longer ones.
@@ -41,11 +43,13 @@ async fn main() -> Result<()> {
     };
     let bytes = args.next_if(|arg| arg == "--bytes").is_some();
     for path in args {
-        let stream = stream(&std::fs::read_to_string(&path)?);
+        let file = std::fs::read(&path)?;
+        let stream = if is_framed([&file[..]]) { file.into() } else { stream(&String::from_utf8_lossy(&file)) };
         let report = match &*wire {
             Anthropic::API => report(|| Anthropic, stream, bytes).await?,
             Responses::API => report(|| Responses, stream, bytes).await?,
             Chat::API => report(|| Chat::new(Dialect::OPENROUTER), stream, bytes).await?,
+            Converse::API => report(|| Converse, stream, bytes).await?,
             Gemini::API => report(|| Gemini, stream, bytes).await?,
             other => return Err(Error::msg(format!("no wire is called `{other}`"))),
         };
@@ -59,6 +63,11 @@ fn stream(text: &str) -> Bytes {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("event:"));
     let event = |line: &str| format!("data: {}\n\n", line.strip_prefix("data:").unwrap_or(line).trim());
     lines.map(event).collect::<String>().into()
+}
+
+/// Whether a stream is one of AWS: it begins with the length of a frame, which is below 16 MB.
+fn is_framed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> bool {
+    pieces.into_iter().find_map(|piece| piece.first()) == Some(&0)
 }
 
 async fn report<W: Wire>(wire: impl Fn() -> W, stream: Bytes, bytes: bool) -> Result<Value> {
@@ -89,7 +98,8 @@ async fn decode<W: Wire>(wire: W, stream: Bytes) -> Result<Value> {
     let step_id = "turn:0".to_owned();
     let said = Message::new(Role::Assistant, answer.content.clone(), Source::Assistant { step_id });
     // The stream is played once more; only the request matters.
-    ask(&model, [question, said].into_iter().chain(messages)).await?;
+    let tools = answer.calls().filter_map(|call| ToolItem::new(&call.tool_name).ok()).collect();
+    ask_with(&model, [question, said].into_iter().chain(messages), &tools).await?;
     let bodies = recorded.bodies.lock().map_err(|_| Error::msg("poisoned"))?;
     Ok(json!({ "answer": answer, "next": bodies.last() }))
 }
@@ -129,8 +139,16 @@ async fn answer_of<W: Wire>(wire: W, stream: &Bytes, pieces: impl IntoIterator<I
 }
 
 async fn ask(model: &dyn Model, messages: impl IntoIterator<Item = Message>) -> Result<ModelResponse> {
+    ask_with(model, messages, &ToolCatalog::default()).await
+}
+
+async fn ask_with(
+    model: &dyn Model,
+    messages: impl IntoIterator<Item = Message>,
+    tools: &ToolCatalog,
+) -> Result<ModelResponse> {
     let (conversation, _) = Conversation::from_base(messages.into_iter().map(Arc::new));
-    model.generate(ModelRequest::new(None, &conversation, &ToolCatalog::default()), DeltaSink::none()).await
+    model.generate(ModelRequest::new(None, &conversation, tools), DeltaSink::none()).await
 }
 
 /// Plays a stream in pieces, and keeps the bodies of the requests.
@@ -158,8 +176,12 @@ impl Transport for Recorded {
         if let (Ok(mut bodies), Ok(body)) = (self.bodies.lock(), serde_json::from_slice(&request.body)) {
             bodies.push(body);
         }
-        let (status, headers) = (StatusCode::OK, HeaderMap::new());
-        Box::pin(std::future::ready(Ok(Incoming::streamed(status, headers, Box::pin(Pieces(self.pieces.clone()))))))
+        let (status, mut headers) = (StatusCode::OK, HeaderMap::new());
+        if is_framed(self.pieces.iter().map(|piece| &**piece)) {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/vnd.amazon.eventstream"));
+        }
+        let response = Incoming::streamed(status, headers, Box::pin(Pieces(self.pieces.clone())));
+        Box::pin(std::future::ready(Ok(unframed(response))))
     }
 }
 

@@ -11,8 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::answer::AnswerLimits;
+#[cfg(feature = "bedrock")]
+use crate::aws;
 use crate::cassette::CassetteConfig;
-use crate::http::{HttpClient, Limits, Retries};
+use crate::http::{HttpClient, Limits, Retries, Transport};
 use crate::model::{HttpModel, header, headers};
 use crate::wire::Wire;
 
@@ -28,6 +30,11 @@ pub struct ModelConfig {
     #[serde(default)]
     #[schemars(extend("x-goondan" = "host"))]
     pub base_url: Option<String>,
+    /// The region of AWS, such as `eu-central-1`, for providers that have regions. By default, the one that `baseUrl` is
+    /// in.
+    #[serde(default)]
+    #[schemars(regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)+$"))]
+    pub region: Option<String>,
     /// The key for the provider.
     #[serde(default)]
     pub api_key: Option<Secret>,
@@ -126,12 +133,21 @@ pub struct Provider {
     pub base_url: Option<&'static str>,
     /// Whether it refuses requests without a key.
     pub needs_key: bool,
+    /// Whether it is a service of AWS: its address depends on a region, and its requests are signed.
+    pub is_aws: bool,
 }
 
 impl Provider {
     /// A provider with the defaults of its interface.
     pub const fn new(name: &'static str, base_url: Option<&'static str>, needs_key: bool) -> Self {
-        Self { name, base_url, needs_key }
+        Self { name, base_url, needs_key, is_aws: false }
+    }
+
+    /// Returns the provider as a service of AWS.
+    #[cfg(feature = "bedrock")]
+    #[must_use]
+    pub const fn of_aws(self) -> Self {
+        Self { is_aws: true, ..self }
     }
 }
 
@@ -141,6 +157,7 @@ impl ModelConfig {
         Self {
             model: model.into(),
             base_url: None,
+            region: None,
             api_key: None,
             headers: BTreeMap::new(),
             options: ModelOptions::default(),
@@ -154,6 +171,46 @@ impl ModelConfig {
         }
     }
 
+    /// Returns the address of the provider's interface, if it is known.
+    pub(crate) fn address(&self, provider: &Provider) -> Option<Cow<'_, str>> {
+        let named = self.base_url.as_deref().or(provider.base_url).map(Cow::Borrowed);
+        #[cfg(feature = "bedrock")]
+        let named = named.or_else(|| {
+            let region = self.region.as_deref().filter(|region| provider.is_aws && aws::is_region(region));
+            region.map(|region| aws::address(region).into())
+        });
+        named
+    }
+
+    /// Returns what is wrong with the region.
+    fn problem_of_region(&self, provider: &Provider) -> Option<Problem> {
+        let found = |setting: &str, message: String, remedy| {
+            Some(Problem { setting: setting.to_owned(), error: refuse(message, remedy), is_hint: false })
+        };
+        if !provider.is_aws {
+            self.region.as_ref()?;
+            return found("/region", format!("the provider `{}` has no regions", provider.name), "leave it out");
+        }
+        #[cfg(feature = "bedrock")]
+        if let Some(region) = &self.region {
+            let message = || format!("`{region}` is no region of AWS");
+            return if aws::is_region(region) {
+                None
+            } else {
+                found("/region", message(), "write it as `eu-central-1`")
+            };
+        }
+        #[cfg(feature = "bedrock")]
+        if let Some(Ok(uri)) = self.base_url.as_deref().map(address)
+            && aws::is_aws(uri.host().unwrap_or_default())
+            && aws::region_of(uri.host().unwrap_or_default()).is_none()
+        {
+            let message = "the host of `baseUrl` does not say its region".to_owned();
+            return found("/baseUrl", message, "set `region`, which requests are signed for");
+        }
+        None
+    }
+
     /// Returns what the schema of the config cannot say. It needs no key and no network.
     pub fn problems<W: Wire>(&self, provider: &Provider, wire: &W) -> Vec<Problem> {
         let found = |setting: &str, error| Problem { setting: setting.to_owned(), error, is_hint: false };
@@ -163,7 +220,11 @@ impl ModelConfig {
             problems.push(found("/model", error));
         }
         match self.base_url.as_deref() {
-            None if provider.base_url.is_none() => {
+            None if provider.is_aws && self.region.is_none() => {
+                let message = format!("the address of the provider `{}` depends on the region", provider.name);
+                problems.push(found("", refuse(message, "set `region`, or `baseUrl`")));
+            }
+            None if provider.base_url.is_none() && !provider.is_aws => {
                 let message = format!("the provider `{}` has no address of its own", provider.name);
                 problems.push(found("", refuse(message, "set `baseUrl` to the address of its interface")));
             }
@@ -178,6 +239,7 @@ impl ModelConfig {
                 Ok(_) => {}
             },
         }
+        problems.extend(self.problem_of_region(provider));
         for (name, value) in &self.headers {
             if let Err(error) = header(name, value) {
                 let setting = format!("/headers/{}", name.replace('~', "~0").replace('/', "~1"));
@@ -200,7 +262,7 @@ impl ModelConfig {
         if let Some(problem) = self.problems(provider, &wire).into_iter().find(|problem| !problem.is_hint) {
             return Err(problem.error);
         }
-        let base = self.base_url.as_deref().or(provider.base_url).unwrap_or_default();
+        let base = self.address(provider).unwrap_or_default().into_owned();
         let url = format!("{}{}", base.trim_end_matches('/'), wire.path(&self.model));
         let mut info = ModelInfo::new(provider.name, self.model);
         info.context_window = self.context_window;
@@ -213,8 +275,15 @@ impl ModelConfig {
             first: millis(self.timeouts.first_ms),
             idle: millis(self.timeouts.idle_ms),
         };
+        let uri = address(&base)?;
+        let client = HttpClient::new(limits.connect, is_loopback(&uri));
+        let transport: Box<dyn Transport> = match provider.is_aws {
+            #[cfg(feature = "bedrock")]
+            true => Box::new(aws::Aws::new(client, &uri, is_loopback(&uri), self.region.as_deref())),
+            _ => Box::new(client),
+        };
         Ok(HttpModel {
-            transport: Box::new(HttpClient::new(limits.connect, address(base).is_ok_and(|uri| is_loopback(&uri)))),
+            transport,
             headers: headers(&wire, self.api_key.as_ref(), &self.headers)?,
             cassette: None,
             key_missing: provider.needs_key && self.api_key.is_none(),

@@ -8,6 +8,7 @@
 //! | `http` | requests and responses, limits of time and size, failures, when to ask again |
 //! | `surrogates` | mends JSON in which a character was cut |
 //! | `answer` | an answer while it arrives: parts that grow |
+//! | `aws` | signatures of requests to services of AWS, and their keys |
 //! | `wire` | the interfaces of providers: a request becomes bytes, and events become parts |
 //! | `cassette` | recorded exchanges with providers |
 //! | `model` | [`HttpModel`]: a [`Model`](goondan_runtime::Model) over a wire |
@@ -39,6 +40,10 @@ pub mod http;
 mod surrogates;
 
 mod answer;
+
+#[cfg(feature = "bedrock")]
+mod aws;
+
 pub mod wire;
 
 pub mod cassette;

@@ -44,6 +44,8 @@ macro_rules! register {
 
 #[cfg(feature = "anthropic")]
 register!(Anthropic: crate::providers::ANTHROPIC, crate::wire::Anthropic, "Claude models of Anthropic.");
+#[cfg(feature = "bedrock")]
+register!(Bedrock: crate::providers::BEDROCK, crate::wire::Converse, "Models of all makers in Amazon Bedrock.");
 #[cfg(feature = "gemini")]
 register!(Gemini: crate::providers::GEMINI, crate::wire::Gemini, "Gemini models of Google.");
 #[cfg(feature = "openai")]
@@ -83,7 +85,11 @@ fn check<W: Wire>(config: &ModelConfig, provider: &Provider, wire: &W, at: &Prov
         _ => found.recording(file),
     }
     if config.base_url.is_none() {
-        provider.base_url.into_iter().for_each(|url| found.host(url));
+        config.address(provider).into_iter().for_each(|url| found.host(url));
+    }
+    #[cfg(feature = "bedrock")]
+    if provider.is_aws && config.api_key.is_none() {
+        crate::aws::VARIABLES.into_iter().for_each(|name| found.variable(name));
     }
     for Problem { setting, error, is_hint } in config.problems(provider, wire) {
         let (message, remedy) = (error.message(), error.suggestion().unwrap_or_default());

@@ -6,11 +6,11 @@ mod pieces;
 
 use allocation_counter::measure;
 use goondan_core::{Conversation, Message, Part, ToolCatalog};
-use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Provider, providers};
 use goondan_runtime::{DeltaSink, Model, ModelRequest};
 
-use pieces::{ANTHROPIC, CHAT, GEMINI, PIECE, RESPONSES, Stream};
+use pieces::{ANTHROPIC, CHAT, CONVERSE, GEMINI, PIECE, RESPONSES, Stream};
 
 /// Returns how often a request allocates whose answer has this number of pieces.
 fn allocations<W: Wire>(provider: &Provider, wire: W, stream: &Stream<'_>, pieces: usize) -> u64 {
@@ -57,6 +57,11 @@ fn a_piece_of_responses_allocates_nothing() {
 #[test]
 fn a_piece_of_chat_allocates_nothing() {
     a_piece_allocates(&providers::chat(&Dialect::OPENAI_COMPATIBLE), || Chat::new(Dialect::OPENAI_COMPATIBLE), &CHAT);
+}
+
+#[test]
+fn a_piece_of_converse_allocates_nothing() {
+    a_piece_allocates(&providers::BEDROCK, || Converse, &CONVERSE);
 }
 
 #[test]

@@ -70,7 +70,8 @@ async fn answer(
     let unavailable = |error: Error| (StatusCode::SERVICE_UNAVAILABLE, error.report().to_string());
     let instance = host.instance(AGENT, &user).await.map_err(unavailable)?;
     let turn = instance.run_stream(message);
-    // The turn runs while the stream is read. When the client leaves, the stream is dropped, which cancels the turn.
+    // The turn runs while the stream is read. When the client leaves, the stream is dropped, and the turn does not run
+    // any more: the user's next message closes it.
     Ok(Sse::new(unfold(Some((instance, turn)), next_event)).keep_alive(KeepAlive::default()))
 }
 

@@ -147,6 +147,10 @@ impl MessageHost for MiddlewareRun {
         &self.conversation
     }
 
+    fn is_repeated(&self) -> bool {
+        read_with(self.call, "isRepeated", |json| json.parse())
+    }
+
     fn agents(&self) -> &dyn AgentsHost {
         &self.call
     }

@@ -120,6 +120,8 @@ impl Call<'_> {
                 json(metadata)
             }
             ("scope", _) => json(&WireScope::from(self.scope())),
+            ("isRepeated", CallContext::Turn(run)) => json(&run.ctx().is_repeated()),
+            ("isRepeated", CallContext::Step(run)) => json(&run.ctx().is_repeated()),
             ("events", CallContext::Turn(_) | CallContext::Step(_) | CallContext::Tool(_)) => {
                 json(self.conversation()?.message_events())
             }

@@ -64,7 +64,7 @@ pub enum CapabilityKind {
     Root,
     /// Sets a variable in the environment of a command.
     Variable,
-    /// Reads a variable of the environment of the program, for a setting.
+    /// Reads a variable of the environment of the program.
     Reads,
     /// Is not limited by a setting that limits others.
     Setting,
@@ -95,6 +95,7 @@ impl Capabilities {
                     all.add_marked(&marked(&provider.config_schema()?, &model.shown_config()), &owner);
                 }
                 all.add_reads(model.sources.iter(), &owner);
+                model.variables.iter().for_each(|name| all.add(CapabilityKind::Reads, word(name), &owner));
                 model.hosts.iter().for_each(|host| all.add(CapabilityKind::Host, texts::host(host), &owner));
             }
             for used in &agent.extensions {

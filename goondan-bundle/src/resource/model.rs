@@ -40,6 +40,8 @@ pub struct ModelResource {
     pub recordings: Vec<PathBuf>,
     /// The hosts that it connects to and no setting names, as URLs.
     pub(crate) hosts: Vec<String>,
+    /// The variables of the environment that it reads and no setting names.
+    pub variables: Vec<String>,
     /// What the model does with its cassette, whatever its config says.
     cassettes: Option<CassetteMode>,
     /// The places of the settings in [`config`](Self::config).
@@ -93,7 +95,7 @@ impl ModelResource {
         };
         let complete = checked.errors.is_empty();
         // A record that is no path below the bundle is reported above.
-        let Checked { errors, hints, files, recordings, hosts } = checked;
+        let Checked { errors, hints, files, recordings, hosts, variables } = checked;
         let errors = errors.into_iter().filter(|error| record.is_some() || error.path != "spec.record");
         errors.for_each(|error| cursor.sink().report(error));
         to_check.hints.extend(hints);
@@ -109,7 +111,19 @@ impl ModelResource {
         });
         let (name, provider) = (document.name()?.to_owned(), provider.name().to_owned());
         let record = record?;
-        Some(Self { name, provider, config: own, sources, record, files, recordings, hosts, cassettes, places })
+        Some(Self {
+            name,
+            provider,
+            config: own,
+            sources,
+            record,
+            files,
+            recordings,
+            hosts,
+            variables,
+            cassettes,
+            places,
+        })
     }
 
     /// Returns the config with `$NAME` for values from the environment.

@@ -15,6 +15,9 @@ pub struct Policy {
     pub max_steps_per_turn: Option<NonZeroU32>,
     /// `maxRetries`: how often in a row a step or a tool call is run again because a middleware asks for it.
     pub max_retries: Option<u32>,
+    /// `maxResumptions`: how often a turn is gone on with after an interruption without coming any further.
+    // RESUME-01
+    pub max_resumptions: Option<u32>,
     /// `turnTimeoutMs`: the timeout of a turn.
     pub turn_timeout: Option<Duration>,
     /// `modelTimeoutMs`: the timeout of a model call.
@@ -43,6 +46,7 @@ impl Policy {
         Some(Self {
             max_steps_per_turn: number("maxStepsPerTurn").and_then(NonZeroU32::new),
             max_retries: policy.get("maxRetries").and_then(|number| number.whole(0)),
+            max_resumptions: policy.get("maxResumptions").and_then(|number| number.whole(0)),
             turn_timeout: timeout("turnTimeoutMs"),
             model_timeout: timeout("modelTimeoutMs"),
             tool_timeout: timeout("toolTimeoutMs"),
@@ -58,6 +62,7 @@ impl Policy {
         Self {
             max_steps_per_turn: self.max_steps_per_turn.or(outer.max_steps_per_turn),
             max_retries: self.max_retries.or(outer.max_retries),
+            max_resumptions: self.max_resumptions.or(outer.max_resumptions),
             turn_timeout: self.turn_timeout.or(outer.turn_timeout),
             model_timeout: self.model_timeout.or(outer.model_timeout),
             tool_timeout: self.tool_timeout.or(outer.tool_timeout),
@@ -75,6 +80,7 @@ impl Policy {
             self;
         complete.max_steps_per_turn = max_steps_per_turn.unwrap_or(complete.max_steps_per_turn);
         complete.max_retries = max_retries.unwrap_or(complete.max_retries);
+        complete.max_resumptions = self.max_resumptions.unwrap_or(complete.max_resumptions);
         complete.turn_timeout = turn_timeout.unwrap_or(complete.turn_timeout);
         complete.model_timeout = model_timeout.unwrap_or(complete.model_timeout);
         complete.tool_timeout = tool_timeout.unwrap_or(complete.tool_timeout);

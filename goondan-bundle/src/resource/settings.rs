@@ -37,6 +37,8 @@ pub(super) struct Checked {
     pub(super) recordings: Vec<PathBuf>,
     /// The hosts that it connects to and no setting names.
     pub(super) hosts: Vec<String>,
+    /// The variables of the environment that it reads and no setting names.
+    pub(super) variables: Vec<String>,
 }
 
 impl Settings<'_> {
@@ -80,7 +82,8 @@ impl Settings<'_> {
             Err(error) => return Err(error),
         };
         let (files, recordings) = (found.files().to_vec(), found.recordings().to_vec());
-        let mut checked = Checked { files, recordings, hosts: found.hosts().to_vec(), ..Checked::default() };
+        let (hosts, variables) = (found.hosts().to_vec(), found.variables().to_vec());
+        let mut checked = Checked { files, recordings, hosts, variables, ..Checked::default() };
         for finding in found.iter() {
             self.add(finding, &mut checked);
         }

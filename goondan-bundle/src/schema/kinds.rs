@@ -188,6 +188,13 @@ pub(crate) static POLICY: MapSchema = MapSchema {
             field_type: FieldType::Count,
         },
         FieldSchema {
+            name: "maxResumptions",
+            required: false,
+            example: "maxResumptions: 5",
+            about: "How often a turn is gone on with after an interruption without coming any further. Defaults to 5.",
+            field_type: FieldType::Count,
+        },
+        FieldSchema {
             name: "turnTimeoutMs",
             required: false,
             example: "turnTimeoutMs: 1800000",

@@ -44,6 +44,7 @@ struct Capability {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Variable {
     name: String,
+    /// Empty for one that a model reads by itself.
     setting: String,
     owner: String,
     secret: bool,
@@ -143,7 +144,7 @@ fn owner(owner: &CapabilityOwner) -> (String, Option<&str>) {
 
 /// Returns where each variable of the environment goes that the agents of the bundle read.
 fn variables(bundle: &Bundle) -> Vec<Variable> {
-    let mut variables = BTreeSet::new();
+    let (mut variables, mut unnamed) = (BTreeSet::new(), BTreeSet::new());
     let mut add = |value: &SourcedValue, owner: String| {
         if let ValueSource::Env(name) = &value.source {
             let (name, setting) = (name.clone(), value.keys.join("."));
@@ -153,12 +154,19 @@ fn variables(bundle: &Bundle) -> Vec<Variable> {
     for agent in bundle.agents() {
         for model in bundle.models_of(agent) {
             model.sources.iter().for_each(|value| add(value, format!("model {}", model.name)));
+            unnamed.extend(model.variables.iter().map(|name| Variable {
+                name: name.clone(),
+                setting: String::new(),
+                owner: format!("model {}", model.name),
+                secret: true,
+            }));
         }
         for used in &agent.extensions {
             let owner = format!("extension {} of the agent {}", used.target.name, agent.name);
             used.merged_sources().for_each(|value| add(value, owner.clone()));
         }
     }
+    variables.append(&mut unnamed);
     variables.into_iter().collect()
 }
 
@@ -209,7 +217,8 @@ impl Display for Capability {
 
 impl Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "reads     {}  ({} of the {})", self.name, self.setting, self.owner)
+        let setting = if self.setting.is_empty() { String::new() } else { format!("{} of ", self.setting) };
+        write!(f, "reads     {}  ({setting}the {})", self.name, self.owner)
     }
 }
 

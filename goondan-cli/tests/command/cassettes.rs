@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::{self, checkout, printed, stdout};
 
-const EXAMPLES: [&str; 6] = ["anthropic", "gemini", "ollama", "openai", "openai-compatible", "openrouter"];
+const EXAMPLES: [&str; 7] = ["anthropic", "bedrock", "gemini", "ollama", "openai", "openai-compatible", "openrouter"];
 
 /// Runs a turn of a new conversation with an example, without any key.
 fn run(example: &str, arguments: &[&str], variable: &str) -> Output {

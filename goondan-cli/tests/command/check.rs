@@ -25,7 +25,7 @@ fn a_valid_bundle_has_no_errors() {
 #[cfg(feature = "models")]
 #[test]
 fn examples_with_real_models_are_sound_without_their_keys() {
-    for example in ["anthropic", "gemini", "ollama", "openai", "openai-compatible", "openrouter"] {
+    for example in ["anthropic", "bedrock", "gemini", "ollama", "openai", "openai-compatible", "openrouter"] {
         let output = goondan(&["check", &format!("examples/{example}")]);
         assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
         assert!(stdout(&output).ends_with("no faults: Agents 1, Extensions 1, Models 1\n"), "{}", stdout(&output));

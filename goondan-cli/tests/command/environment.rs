@@ -339,4 +339,9 @@ fn what_a_bundle_can_do_is_listed_without_running_it() {
 fn a_bundle_that_does_nothing_outside_says_so() {
     let page = printed(goondan().args(["check", "--capabilities"]).arg(checkout().join("examples/quickstart")));
     assert!(page.contains("the agents do nothing outside of their conversations"), "{page}");
+
+    // No setting names what the keys of AWS are read from.
+    let page = printed(goondan().args(["check", "--capabilities"]).arg(checkout().join("examples/bedrock")));
+    assert!(page.contains("host      https://bedrock-runtime.eu-central-1.amazonaws.com"), "{page}");
+    assert!(page.contains("reads     AWS_SECRET_ACCESS_KEY  (the model main)"), "{page}");
 }

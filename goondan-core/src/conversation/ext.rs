@@ -32,8 +32,21 @@ pub trait ConversationExt {
     fn check_brought(&self, content: &Content) -> Result<()>;
     /// Returns the position that the next message will have. Positions are valid until the turn is folded.
     fn end(&self) -> usize;
+    /// Returns the position after the last message of the base.
+    fn base_end(&self) -> usize;
+    /// Takes back all events of this turn but the first `keep`.
+    ///
+    /// # Errors
+    /// When one of those cannot be applied again; the others are applied.
+    fn keep_events(&mut self, keep: usize) -> Result<()>;
+    /// Returns the conversation as it was after the first `count` events of this turn.
+    fn at_event(&self, count: usize) -> Conversation;
+    /// Returns the moment before the last `count` events, which only append.
+    fn mark_before(&self, count: usize) -> Mark;
     /// Returns the current messages from `start` on, each with its position.
     fn messages_from(&self, start: usize) -> impl DoubleEndedIterator<Item = (usize, &Arc<Message>)>;
+    /// Returns the position of the message with this id.
+    fn position(&self, id: &MessageId) -> Option<usize>;
     /// Returns the message with this id.
     fn find(&self, id: &MessageId) -> Option<&Arc<Message>>;
     /// Returns the current messages, newest first.
@@ -81,9 +94,41 @@ impl ConversationExt for Conversation {
     }
 
     #[inline]
+    fn base_end(&self) -> usize {
+        self.base_end
+    }
+
+    fn keep_events(&mut self, keep: usize) -> Result<()> {
+        if keep >= self.events.len() {
+            return Ok(());
+        }
+        let events = std::mem::take(&mut self.events);
+        *self = self.of_base();
+        events.into_iter().take(keep).try_for_each(|event| self.apply(event).map(drop))
+    }
+
+    fn at_event(&self, count: usize) -> Conversation {
+        let mut conversation = self.of_base();
+        for event in self.events.iter().take(count) {
+            // Each was applied to the same conversation before.
+            _ = conversation.apply(event.clone());
+        }
+        conversation
+    }
+
+    fn mark_before(&self, count: usize) -> Mark {
+        let Mark { end, count: messages, events } = self.mark();
+        Mark { end: end - count, count: messages - count, events: events - count }
+    }
+
+    #[inline]
     fn messages_from(&self, start: usize) -> impl DoubleEndedIterator<Item = (usize, &Arc<Message>)> {
         let positions = start.max(self.truncated_end)..self.entries.len();
         positions.filter_map(|position| Some((position, self.message(position)?)))
+    }
+
+    fn position(&self, id: &MessageId) -> Option<usize> {
+        self.position_of(id)
     }
 
     fn find(&self, id: &MessageId) -> Option<&Arc<Message>> {
@@ -126,6 +171,11 @@ impl ConversationExt for Conversation {
 }
 
 impl Conversation {
+    /// Returns the conversation at the start of this turn.
+    fn of_base(&self) -> Self {
+        Self::from_base(self.entries[..self.base_end].iter().flatten().cloned()).0
+    }
+
     /// Checks that an extension may bring these parts: those that it may not are in the base, or in an event of this
     /// turn.
     fn check_parts(&self, content: &Content) -> Result<()> {

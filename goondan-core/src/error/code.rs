@@ -117,6 +117,17 @@ codes! {
     MODEL_CASSETTE = "E_MODEL_CASSETTE";
     /// A turn did not end in time.
     TURN_TIMEOUT = "E_TURN_TIMEOUT";
+    /// The turn that an event started was interrupted, and closed later without an answer.
+    // ONCE-01
+    TURN_INTERRUPTED = "E_TURN_INTERRUPTED";
+    /// A turn was cancelled.
+    TURN_CANCELLED = "E_TURN_CANCELLED";
+    /// A turn was gone on with too often without coming any further.
+    // RESUME-01
+    TURN_RESUMED_TOO_OFTEN = "E_TURN_RESUMED_TOO_OFTEN";
+    /// An event has the id of an earlier one, and another input.
+    // ONCE-01
+    EVENT_REUSED = "E_EVENT_REUSED";
     /// No unused item of a scripted model matches the request.
     MODEL_SCRIPT = "E_MODEL_SCRIPT";
     /// A message was appended whose id is already in the conversation.
@@ -139,6 +150,9 @@ codes! {
     STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
     /// An instance of that name exists already.
     STORE_EXISTS = "E_STORE_EXISTS";
+    /// The store cannot be reached now. The turn stays open, and goes on when its event is run again.
+    // RESUME-01
+    STORE_UNAVAILABLE = "E_STORE_UNAVAILABLE";
     /// The store cannot do this.
     STORE_UNSUPPORTED = "E_STORE_UNSUPPORTED";
     /// The instance was closed.

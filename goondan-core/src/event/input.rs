@@ -184,6 +184,20 @@ impl AgentEvent {
         Self { input, content, ..Self::input("") }
     }
 
+    /// Sets the id of the event, by which it is answered once: a program that sends a request again gives it the id of
+    /// the first time.
+    ///
+    /// ```
+    /// use goondan::event::AgentEvent;
+    ///
+    /// let event = AgentEvent::input("Refund order 1183.").with_id("request-7f3a");
+    /// ```
+    // ONCE-01
+    #[must_use]
+    pub fn with_id(self, id: impl Into<EventId>) -> Self {
+        Self { id: id.into(), ..self }
+    }
+
     /// Returns the content of the message that starts the turn: the files and texts, or the text, which is one text
     /// part. `None` is an event without input.
     pub fn to_content(&self) -> Option<Content> {

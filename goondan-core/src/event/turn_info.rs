@@ -17,6 +17,9 @@ pub struct TurnInfo {
     pub trace: TraceId,
     /// The event that started the turn.
     pub input: AgentEvent,
+    /// How often the turn was gone on with after an interruption: 0 while it runs for the first time.
+    // RESUME-01
+    pub resumption: u32,
 }
 
 impl TurnInfo {
@@ -24,6 +27,12 @@ impl TurnInfo {
     // F-TRACE
     pub fn new(agent: AgentName, instance: InstanceKey, input: AgentEvent) -> Self {
         let trace = input.trace_id.clone().unwrap_or_else(TraceId::random);
-        Self { agent, instance, turn: TurnId::random(), trace, input }
+        Self { agent, instance, turn: TurnId::random(), trace, input, resumption: 0 }
+    }
+
+    /// Returns the same for the turn `turn`, which was interrupted and goes on for the `resumption`th time.
+    #[must_use]
+    pub fn resumed(self, turn: TurnId, resumption: u32) -> Self {
+        Self { turn, resumption, ..self }
     }
 }

@@ -12,6 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, TokenUsage, TurnInfo};
 use crate::model_call::{ModelInfo, ModelOptions, ModelOptionsExt};
 use crate::name::{AgentName, InstanceKey, ModelName, ToolCallId, ToolName, TraceId, TurnId};
+use crate::outcome::ModelFinish;
 use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
 use crate::tool::{Effect, ProviderTool, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
 
@@ -24,6 +25,9 @@ pub struct WireScope<'a> {
     turn_id: Cow<'a, TurnId>,
     trace_id: Cow<'a, TraceId>,
     input_event: Cow<'a, AgentEvent>,
+    /// An older host does not write it.
+    #[serde(default)]
+    resumption: u32,
 }
 
 impl<'a> From<&'a TurnInfo> for WireScope<'a> {
@@ -34,6 +38,7 @@ impl<'a> From<&'a TurnInfo> for WireScope<'a> {
             turn_id: Cow::Borrowed(&scope.turn),
             trace_id: Cow::Borrowed(&scope.trace),
             input_event: Cow::Borrowed(&scope.input),
+            resumption: scope.resumption,
         }
     }
 }
@@ -46,6 +51,7 @@ impl From<WireScope<'_>> for TurnInfo {
             turn: scope.turn_id.into_owned(),
             trace: scope.trace_id.into_owned(),
             input: scope.input_event.into_owned(),
+            resumption: scope.resumption,
         }
     }
 }
@@ -219,21 +225,25 @@ pub struct WireAgentResponse {
     response: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<TokenUsage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<ModelFinish>,
 }
 
 impl From<AgentResponse> for WireAgentResponse {
-    fn from(AgentResponse { target, response, usage }: AgentResponse) -> Self {
+    fn from(AgentResponse { target, response, usage, finish_reason }: AgentResponse) -> Self {
         let (target, model) = members_of(target);
-        Self { target, model: model.map(|WireModel { name }| WireAnswered { name }), response, usage }
+        let model = model.map(|WireModel { name }| WireAnswered { name });
+        Self { target, model, response, usage, finish_reason }
     }
 }
 
 impl TryFrom<WireAgentResponse> for AgentResponse {
     type Error = Error;
 
-    fn try_from(WireAgentResponse { target, model, response, usage }: WireAgentResponse) -> Result<Self> {
+    fn try_from(answer: WireAgentResponse) -> Result<Self> {
+        let WireAgentResponse { target, model, response, usage, finish_reason } = answer;
         let model = model.map(|WireAnswered { name }| WireModel { name });
-        Ok(Self { target: target_of(target, model)?, response, usage })
+        Ok(Self { target: target_of(target, model)?, response, usage, finish_reason })
     }
 }
 
@@ -420,10 +430,12 @@ mod tests {
 
     #[test]
     fn an_answer_may_tell_more_than_is_known_and_a_request_may_not() {
-        let answer = json!({ "model": { "name": "small", "speed": 1 }, "response": "hi", "later": [] });
+        let answer = json!({ "model": { "name": "small", "speed": 1 }, "response": "hi", "later": [],
+                             "finishReason": "of-tomorrow" });
         let answer: WireAgentResponse = serde_json::from_value(answer).unwrap();
         let small = RequestTarget::Model(Some(ModelName::from("small")));
-        assert_eq!(AgentResponse::try_from(answer).unwrap().target, small);
+        let answer = AgentResponse::try_from(answer).unwrap();
+        assert_eq!((answer.target, answer.finish_reason), (small, Some(ModelFinish::Other)));
         let request = json!({ "model": { "nmae": "small" }, "input": "hi" });
         serde_json::from_value::<WireAgentRequest>(request).unwrap_err();
     }

@@ -13,6 +13,7 @@ use crate::event::TokenUsage;
 use crate::model_call::ModelOptions;
 use crate::model_call::ModelOptionsExt;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
+use crate::outcome::ModelFinish;
 
 /// Sends requests and notices to other agents, and requests to models. Returned by
 /// [`TurnContext::agents`](crate::TurnContext::agents), [`StepContext::agents`](crate::StepContext::agents) and
@@ -199,12 +200,22 @@ pub struct AgentResponse {
     /// The tokens that the model call used, if the model reports them. They are part of the usage of this turn. `None`
     /// for another agent, whose turn has a usage of its own.
     pub usage: Option<TokenUsage>,
+    /// Why the model stopped, if it says so. [`ModelFinish::Length`] is an answer that a limit of tokens cut off. `None`
+    /// for another agent.
+    // CUT-01
+    pub finish_reason: Option<ModelFinish>,
 }
 
 impl AgentResponse {
     #[doc(hidden)]
     pub fn new(target: RequestTarget, response: String, usage: Option<TokenUsage>) -> Self {
-        Self { target, response, usage }
+        Self { target, response, usage, finish_reason: None }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_finish_reason(self, finish_reason: Option<ModelFinish>) -> Self {
+        Self { finish_reason, ..self }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::conversation::{FilePart, Part, PartExt, Rewrite, TextPart, ToolOutput};
+use crate::conversation::{FilePart, Part, PartExt, Rewrite, TextPart, ToolOutput, ToolResultPart};
 use crate::depth::{self, MAX_DEPTH};
 use crate::error::{Error, ErrorCode, Result};
 
@@ -166,6 +166,12 @@ impl ToolReply {
                 Err(error)
             }
         }
+    }
+
+    /// Returns the reply that a message of a tool holds.
+    #[doc(hidden)]
+    pub fn recorded(result: &ToolResultPart) -> Self {
+        Self { is_error: result.is_error, ..Self::new(result.output.clone()) }
     }
 
     /// Reads a reply that a library wrote.

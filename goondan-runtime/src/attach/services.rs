@@ -25,7 +25,7 @@ pub(crate) struct Services {
     /// Tells the conversation apart from the others that are open in this process.
     pub(super) number: u64,
     pub(crate) bus: Bus,
-    pub(crate) states: States,
+    pub(crate) states: Arc<States>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) late: Arc<LateTools>,
     pub(super) store: Arc<dyn Store>,
@@ -82,7 +82,7 @@ pub(crate) trait InstanceUpcalls: Send + Sync {
 }
 
 impl Services {
-    pub(crate) fn new(id: InstanceId, bus: Bus, states: States, store: Arc<dyn Store>, upcalls: Upcalls) -> Self {
+    pub(crate) fn new(id: InstanceId, bus: Bus, states: Arc<States>, store: Arc<dyn Store>, upcalls: Upcalls) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));

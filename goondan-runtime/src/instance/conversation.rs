@@ -1,11 +1,16 @@
 //! An open conversation: opening, turns, reloads and closing.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
-use goondan_core::host::TurnResultExt;
 use goondan_core::host::panic::drop_guarded;
-use goondan_core::{AgentEvent, Message, Part, Result, TurnInfo, TurnResult};
+use goondan_core::host::{ConversationExt, TurnResultExt};
+use goondan_core::{
+    AgentEvent, Error, ErrorCode, EventId, FailedTurn, Message, Part, Result, Role, TurnInfo, TurnResult,
+};
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
@@ -17,10 +22,12 @@ use crate::attach::{
 };
 use crate::bus::{Bus, Listeners};
 use crate::ports::model::Model;
-use crate::ports::store::{TurnOutcome, TurnStart};
+use crate::ports::store::{EndedTurn, TurnOutcome, TurnStart};
 use crate::spec::AgentSpec;
 use crate::state::States;
-use crate::turn::{JournaledConversation, Reporter, RequestUsage, Requests, TurnRun, UpdateSender, Workdir};
+use crate::turn::{
+    JournaledConversation, Reporter, RequestUsage, Requests, Standing, TurnRun, UpdateSender, Workdir, cancelled,
+};
 
 /// How long the end of a turn waits for event handlers (D-18).
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -46,19 +53,20 @@ pub(crate) struct OpenConversation {
 }
 
 impl OpenConversation {
-    /// Reads the conversation, commits a turn that was interrupted in it, and registers the extensions.
+    /// Reads the conversation, and registers the extensions. A turn that was interrupted stays open.
     // ENTRY-08
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>, listeners: &Listeners) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
-        let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
+        let states = Arc::new(States::new(stored.state));
+        let (base, interrupted, journal) = (stored.base, stored.interrupted, stored.journal);
+        let mut journaled = JournaledConversation::new(&slot.id, base, interrupted, journal, Arc::clone(&states))?;
         let owner = Arc::downgrade(&agent) as Weak<dyn AgentUpcalls>;
         let instance = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
         let upcalls = Upcalls { agent: owner, instance, reloads: Arc::clone(&agent.reload_listener) };
-        let (bus, states) = (Bus::new(Handle::current()), States::new(stored.state));
+        let bus = Bus::new(Handle::current());
         let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), upcalls);
         let services = Arc::new(services);
         listeners.attach(&services.bus);
-        journaled.close_turn(&services.states).await?;
         let spec = agent.spec();
         let registered = match Staged::register_all(&spec, &services, &[]).await {
             Ok(staged) => staged.activate(),
@@ -68,7 +76,7 @@ impl OpenConversation {
             }
         };
         // D-18: state that `#[init]` set survives from now on.
-        if let Err(error) = journaled.store_state(&services.states).await {
+        if let Err(error) = journaled.store_state().await {
             run_cleanup(&registered.extensions).await;
             services.bus.close();
             return Err(error);
@@ -87,8 +95,9 @@ impl OpenConversation {
         self.journaled.conversation.messages()
     }
 
-    /// Runs one turn, and commits it whatever its outcome.
-    // D-11, D-16
+    /// Answers an event in one turn, and commits the turn whatever its outcome. An event that was answered before gets
+    /// that answer, and one whose turn was interrupted goes on with it.
+    // D-11, D-16, ONCE-01
     pub(super) async fn run(
         &mut self,
         slot: &InstanceSlot,
@@ -96,12 +105,28 @@ impl OpenConversation {
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
-        check_files(&event, &*self.generation.spec.model)?;
+        let info = match self.journaled.standing(&event).await? {
+            Standing::Ended(turn) => return self.stored_result(turn),
+            Standing::Open(turn) => {
+                let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await?;
+                let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption);
+                self.journaled.go_on().await?;
+                Arc::new(info)
+            }
+            Standing::New(digest) => {
+                check_files(&event, &*self.generation.spec.model)?;
+                self.journaled.close_turn().await?;
+                let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
+                self.journaled.begin(TurnStart::new(&info.turn).event(&info.input, digest))?;
+                self.services.inbox.turn_begins();
+                info
+            }
+        };
         let Self { services, newest, journaled, replaced, .. } = self;
-        journaled.close_turn(&services.states).await?;
-        let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
-        journaled.begin(TurnStart::new(&info.turn).event(&info.input))?;
-        let in_turn = slot.enter_turn();
+        let mut until_cancelled = pin!(slot.cancelled());
+        // From here on `InstanceSlot::cancel` reaches the turn.
+        until_cancelled.as_mut().enable();
+        let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(&info));
         let cause = services.bus.enter_turn(&info);
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
         let used = RequestUsage::default();
@@ -110,21 +135,30 @@ impl OpenConversation {
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
-        let outcome = turn.run().instrument(span).await;
+        let outcome = match unless(until_cancelled, turn.run().instrument(span)).await {
+            Some(outcome) => outcome,
+            None => Err(turn.cancelled()),
+        };
         let so_far = turn.end();
         let runtime_events = reporter.into_runtime_events();
         // D-18: state that handlers set in response to this turn's events is committed with it.
         services.bus.drain(DRAIN_TIMEOUT).await;
         journaled.note(&runtime_events);
+        let event = info.input.id.clone();
         let ended = match &outcome {
-            Ok(_) => TurnOutcome::answered(info.input.id.clone()),
-            Err(error) => TurnOutcome::failed(info.input.id.clone(), error),
+            Ok(result) => TurnOutcome::answered(event, result.finish_reason()),
+            Err(error) if *error.code() == ErrorCode::TURN_CANCELLED => TurnOutcome::cancelled(event),
+            Err(error) => TurnOutcome::failed(event, error),
         };
-        let mut stored = journaled.end_turn(&ended, &services.states).await;
+        // While the store is away, the turn stays open, whatever layers made of that.
+        let mut stored = journaled.check_available();
+        if stored.is_ok() {
+            stored = journaled.end_turn(&ended).await;
+        }
         drop(in_turn);
         if stored.is_ok() {
             // State that was set after the commit and before `in_turn` was dropped.
-            stored = journaled.store_state(&services.states).await;
+            stored = journaled.store_state().await;
         }
         drop(cause);
         self.adopt_replaced().await;
@@ -148,7 +182,7 @@ impl OpenConversation {
         let in_turn = slot.enter_turn();
         let outcome = replace(&self.generation, spec, &self.services, &self.newest).await;
         let outcome = outcome.map(|new| self.set_generation(new));
-        let stored = self.journaled.store_state(&self.services.states).await;
+        let stored = self.journaled.store_state().await;
         drop(in_turn);
         if let Err(error) = stored {
             // The next turn stores it, or fails for the same reason.
@@ -169,30 +203,73 @@ impl OpenConversation {
         drop_guarded("the program", || drop(old));
     }
 
-    /// Commits a turn that was left open, and stores changed state.
+    /// Returns the result of a turn that has ended earlier.
+    // ONCE-01
+    fn stored_result(&self, EndedTurn { turn, outcome, .. }: EndedTurn) -> Result<TurnResult> {
+        let error = match outcome {
+            TurnOutcome::Answered { finish_reason, .. } => {
+                let is_answer = |message: &&Arc<Message>| {
+                    message.turn() == Some(&turn)
+                        && message.role() == Role::Assistant
+                        && !message.text().trim().is_empty()
+                };
+                let answer = self.journaled.conversation.newest_first().find(is_answer).cloned();
+                return Ok(TurnResult::stored(turn, finish_reason, answer));
+            }
+            TurnOutcome::Failed { code, message, .. } => Error::new(code, message),
+            TurnOutcome::Cancelled { .. } => cancelled(),
+            TurnOutcome::Interrupted { .. } => {
+                let message = format!("the turn `{turn}` of this event was interrupted, and closed without an answer");
+                Error::new(ErrorCode::TURN_INTERRUPTED, message).suggest("send the input again, as a new event")
+            }
+        };
+        Err(error.in_turn(FailedTurn::new(turn, 0, Vec::new())))
+    }
+
+    /// Cancels the open turn, if it answers `event` and does not run. Returns whether there was one.
+    pub(super) async fn cancel(&mut self, event: &EventId) -> Result<bool> {
+        if self.journaled.open_event() != Some(event) {
+            return Ok(false);
+        }
+        self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await.map(|()| true)
+    }
+
+    /// Closes the open turn without an answer, if there is one.
+    pub(super) async fn abandon(&mut self) -> Result<()> {
+        self.journaled.close_turn().await
+    }
+
+    /// Stores what could not be stored when a turn ended, and state that changed outside of turns.
     pub(super) async fn store(&mut self) -> Result<()> {
-        self.journaled.close_turn(&self.services.states).await?;
-        self.store_state().await
+        self.journaled.commit_ended().await?;
+        self.journaled.store_state().await
     }
 
-    /// Stores state that changed outside of turns.
-    pub(super) async fn store_state(&mut self) -> Result<()> {
-        self.journaled.store_state(&self.services.states).await
-    }
-
-    /// Commits an open turn, cleans up the extensions, stores changed state, and releases the stored conversation.
+    /// Cleans up the extensions, stores changed state, and releases the stored conversation. A turn that was
+    /// interrupted stays open.
     pub(super) async fn close(mut self) -> Result<()> {
         self.adopt_replaced().await;
         let services = &self.services;
-        let turn = self.journaled.close_turn(&services.states).await;
         deactivate(&self.generation.registered.extensions, services).await;
         services.bus.close();
-        let state = self.journaled.store_state(&services.states).await;
+        let stored = self.store().await;
         let Self { journaled, agent, services, generation, newest, .. } = self;
         drop(journaled);
         drop_guarded("the program", || drop((generation, newest, services, agent)));
-        turn.and(state)
+        stored
     }
+}
+
+/// Runs `turn` to its end, unless `cancelled` ends before.
+async fn unless<T>(mut cancelled: Pin<&mut impl Future<Output = ()>>, turn: impl Future<Output = T>) -> Option<T> {
+    let mut turn = pin!(turn);
+    poll_fn(|cx| {
+        if cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        turn.as_mut().poll(cx).map(Some)
+    })
+    .await
 }
 
 /// Checks that the model takes the files of an input.

@@ -16,7 +16,8 @@ use std::task::{Context, Poll, Waker};
 
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
-    AgentEvent, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, Result, ToolCatalog, TurnResult,
+    AgentEvent, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, Result, ToolCatalog,
+    TurnResult,
 };
 use serde_json::Value;
 
@@ -120,15 +121,24 @@ impl Instance {
 
     /// Handles one input event in one turn. The turn is committed when this returns, even if it failed.
     ///
-    /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
+    /// An event is answered once. If an earlier turn has answered an event with this id, its result is returned
+    /// ([`TurnResult::is_stored`]), or the error that it ended with, and nothing runs. If its turn was interrupted, by
+    /// the end of the process or because the future was dropped, that turn goes on: the model is not asked again for an
+    /// answer that is recorded, and a tool call that must not run twice does not. A text makes an event with an id of its
+    /// own; [`AgentEvent::with_id`](goondan_core::AgentEvent::with_id) sets another.
+    ///
+    /// Dropping the future leaves the turn open. It goes on when the event is run again, and is closed without an answer
+    /// before the next turn of another event, or by [`Instance::abandon`]. [`Instance::cancel`] ends it at once.
     ///
     /// # Errors
     /// `E_INPUT` when the text of the event is blank, `E_INPUT_FILE` when a file in it cannot be used or is of a type
     /// that the model does not take, `E_VALUE_DEPTH` when a value in it is nested too deeply: no turn runs. The error
-    /// that failed the turn; its [`turn`](goondan_core::Error::turn) is how far the turn came. `E_STORE_…` when the turn
-    /// could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was idle
+    /// that failed the turn; its [`turn`](goondan_core::Error::turn) is how far the turn came. `E_TURN_CANCELLED`;
+    /// `E_EVENT_REUSED` when an earlier event has its id and another input; `E_TURN_INTERRUPTED` when its turn was closed;
+    /// `E_STORE_UNAVAILABLE` when the store cannot be reached now: the turn stays open, and goes on when the event is run
+    /// again. `E_STORE_…` when the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was idle
     /// and cannot be opened; the next input tries again.
-    // F-TURN, D-16
+    // F-TURN, D-16, ONCE-01, RESUME-01
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
         let event = event.into();
         // Before it waits in the queue: a refused event is not dropped with this future.
@@ -160,15 +170,39 @@ impl Instance {
     /// # Ok::<(), goondan::Error>(())
     /// ```
     pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
-        let (instance, event) = (self.clone(), checked(event.into()));
+        let event = event.into();
+        let cancels = (Arc::clone(&self.inner.slot), event.id.clone());
+        let (instance, event) = (self.clone(), checked(event));
         // The turn begins when the stream is first polled: until then the conversation must not become idle.
         let promised = instance.inner.slot.promise_turn();
-        TurnStream::new(|updates| {
+        let cancel = Box::pin(async move { cancels.0.cancel(&cancels.1).await });
+        TurnStream::new(cancel, |updates| {
             Box::pin(async move {
                 let _promised = promised;
                 instance.run_locked(instance.inner.slot.lock().await, event?, Some(updates)).await
             })
         })
+    }
+
+    /// Cancels the turn that answers `event`: it ends now. What the model had said of an answer is kept, and the turn is
+    /// committed with the outcome `cancelled`. Whoever runs the turn gets `E_TURN_CANCELLED`. Returns false, and does
+    /// nothing, if the event has no turn that runs or was interrupted.
+    ///
+    /// # Errors
+    /// `E_STORE_…` when an interrupted turn could not be stored.
+    // RESUME-01
+    pub async fn cancel(&self, event: &EventId) -> Result<bool> {
+        self.inner.slot.cancel(event).await
+    }
+
+    /// Closes a turn that was interrupted, without an answer, as the next turn of another event would. Does nothing if
+    /// there is none. Waits for turns that run or were queued earlier.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`]; `E_STORE_…` when the turn could not be stored.
+    // RESUME-01
+    pub async fn abandon(&self) -> Result<()> {
+        self.open(self.inner.slot.lock().await).await?.abandon().await
     }
 
     /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged;
@@ -208,7 +242,7 @@ impl Instance {
     }
 
     /// Closes the instance: waits for queued turns, cleans up the extensions, stores what is not stored yet, and
-    /// releases the conversation in the store. Later turns of any clone fail;
+    /// releases the conversation in the store. A turn that was interrupted stays open. Later turns of any clone fail;
     /// [`Agent::instance`](crate::Agent::instance) opens the conversation again.
     ///
     /// # Errors

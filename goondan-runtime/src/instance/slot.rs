@@ -12,11 +12,12 @@ use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::host::panic::message;
-use goondan_core::{Error, ErrorCode, Result};
+use goondan_core::{Error, ErrorCode, EventId, Result, TurnInfo};
 use goondan_lock::Lock;
 use tokio::runtime::Handle;
+use tokio::sync::futures::Notified;
 use tokio::sync::oneshot::error::RecvError;
-use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
+use tokio::sync::{Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -39,6 +40,8 @@ pub(crate) struct InstanceSlot {
     agent: Weak<AgentInner>,
     idle_after: Option<Duration>,
     conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
+    /// Tells the turn that runs that it is cancelled.
+    cancelled: Notify,
     status: Lock<SlotStatus>,
 }
 
@@ -56,6 +59,8 @@ struct SlotStatus {
     for_others: bool,
     /// When something last happened. Kept only for conversations that close when they are idle.
     last_used: Instant,
+    /// The event that is answered now.
+    running: Option<EventId>,
     /// How many turns are promised that are not in the queue yet.
     promised: usize,
     /// Whether the idle task has the slot.
@@ -109,11 +114,13 @@ impl InstanceSlot {
             agent: Arc::downgrade(agent),
             idle_after: agent.idle_after,
             conversation: Arc::default(),
+            cancelled: Notify::new(),
             status: Lock::new(SlotStatus {
                 phase: Phase::Closed,
                 handle: Weak::new(),
                 for_others: false,
                 last_used: Instant::now(),
+                running: None,
                 promised: 0,
                 watched: false,
             }),
@@ -253,6 +260,36 @@ impl InstanceSlot {
         InTurn(self)
     }
 
+    /// Marks that the event of a turn is answered now, until the guard is dropped: [`InstanceSlot::cancel`] ends it.
+    pub(super) fn run_event(&self, turn: &TurnInfo) -> RunsEvent<'_> {
+        self.status.lock().running = Some(turn.input.id.clone());
+        RunsEvent(self)
+    }
+
+    /// Waits until the turn that runs is cancelled.
+    pub(super) fn cancelled(&self) -> Notified<'_> {
+        self.cancelled.notified()
+    }
+
+    /// Cancels the turn that answers `event`: the one that runs, or one that was interrupted. Returns whether there was
+    /// one.
+    pub(super) async fn cancel(&self, event: &EventId) -> Result<bool> {
+        let runs = self.status.lock().running.as_ref().map(|running| running == event);
+        match runs {
+            Some(true) => {
+                self.cancelled.notify_waiters();
+                return Ok(true);
+            }
+            // The turn that runs has closed the one that was interrupted.
+            Some(false) => return Ok(false),
+            None => {}
+        }
+        match &mut *self.lock().await {
+            Some(open) => open.cancel(event).await,
+            None => Ok(false),
+        }
+    }
+
     fn set_saving(&self, new: Saving) {
         if let Phase::Open { saving, .. } = &mut self.status.lock().phase {
             *saving = new;
@@ -371,7 +408,7 @@ impl InstanceUpcalls for InstanceSlot {
                 *saving = Saving::Idle;
             }
             if let Some(open) = &mut *self.conversation.lock().await
-                && let Err(error) = open.store_state().await
+                && let Err(error) = open.store().await
             {
                 tracing::error!(instance = %self.id, "state was not stored: {}", error.report());
             }
@@ -393,6 +430,15 @@ pub(super) struct InTurn<'a>(&'a InstanceSlot);
 impl Drop for InTurn<'_> {
     fn drop(&mut self) {
         self.0.set_saving(Saving::Idle);
+    }
+}
+
+/// While it lives, the event of a turn is answered.
+pub(super) struct RunsEvent<'a>(&'a InstanceSlot);
+
+impl Drop for RunsEvent<'_> {
+    fn drop(&mut self) {
+        self.0.status.lock().running = None;
     }
 }
 

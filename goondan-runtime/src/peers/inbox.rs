@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use goondan_core::{Error, ErrorCode, Message, Result};
+use goondan_core::{Error, ErrorCode, EventId, Message, Result};
 use goondan_lock::Lock;
 
 /// The capacity: how many answers may be outstanding or kept at once.
@@ -18,6 +18,8 @@ struct Answers {
     received: Vec<Message>,
     /// The number of [`Reservation`]s that are not filled yet.
     outstanding: usize,
+    /// The requests of the open turn, which asks them again when it goes on after an interruption.
+    asked: Vec<EventId>,
 }
 
 /// Capacity of an inbox for one answer that is outstanding. Returned by [`Inbox::reserve`]; dropping it frees the
@@ -25,18 +27,28 @@ struct Answers {
 pub(crate) struct Reservation(Option<Arc<Inbox>>);
 
 impl Inbox {
-    /// Reserves capacity for an answer, so that it is not lost when it arrives.
+    /// Forgets what was asked in the turn before.
+    pub(crate) fn turn_begins(&self) {
+        self.0.lock().asked.clear();
+    }
+
+    /// Reserves capacity for the answer to `request`, so that it is not lost when it arrives. Returns `None` if the
+    /// open turn has asked it before: that answer is enough.
     ///
     /// # Errors
     /// `E_EXT_RUNTIME` when the inbox is full.
-    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Reservation> {
+    pub(crate) fn reserve(self: &Arc<Self>, request: &EventId) -> Result<Option<Reservation>> {
         let mut answers = self.0.lock();
+        if answers.asked.contains(request) {
+            return Ok(None);
+        }
         if answers.received.len() + answers.outstanding >= LIMIT {
             let message = format!("{LIMIT} answers of other agents are waited for already");
             return Err(Error::new(ErrorCode::EXT_RUNTIME, message).suggest("wait for some of them first"));
         }
         answers.outstanding += 1;
-        Ok(Reservation(Some(Arc::clone(self))))
+        answers.asked.push(request.clone());
+        Ok(Some(Reservation(Some(Arc::clone(self)))))
     }
 
     /// Returns whether answers are outstanding, or have arrived and were not taken.

@@ -18,7 +18,7 @@ pub(super) struct TurnAnswer {
 impl TurnAnswer {
     /// The answer of a turn that begins with this conversation.
     pub(super) fn new(conversation: &Conversation) -> Self {
-        Self { start: conversation.end(), found: None, found_after: 0 }
+        Self { start: conversation.base_end(), found: None, found_after: 0 }
     }
 
     pub(super) fn message(&self) -> Option<&Arc<Message>> {

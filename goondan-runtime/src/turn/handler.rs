@@ -35,7 +35,7 @@ impl<'a> HandlerHost<'a> {
         id: &'a ToolCallId,
         (name, tool): (&'a ToolName, &'a Tool),
     ) -> Self {
-        let requests = step.requests.within(span.id).of_tool(&tool.extension);
+        let requests = step.requests.in_call(id, span.id).of_tool(&tool.extension);
         Self { step, id, name, tool, requests, progress: ProgressLimit::default() }
     }
 

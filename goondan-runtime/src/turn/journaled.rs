@@ -1,29 +1,40 @@
 //! The conversation that a turn changes, with the journal that records the changes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use goondan_core::host::IdSet;
-use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt};
+use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt, WireError};
 use goondan_core::{
-    Applied, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result, Role,
-    RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
+    AgentEvent, Applied, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result,
+    Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
 };
+use serde_json::Value;
 
 use super::estimate::TokenEstimate;
 use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
 use super::prefix::{Asked, Prefixes};
-use crate::ports::store::{Commit, Durability, InstanceId, Interrupted, Journal, TurnOutcome, TurnStart};
+use crate::policy::Policy;
+use crate::ports::store::{
+    Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend,
+    TurnOutcome, TurnStart,
+};
 use crate::state::States;
 
 /// A conversation whose changes are written to the journal of its store. It is made when the conversation is opened.
 pub(crate) struct JournaledConversation {
     pub(crate) conversation: Conversation,
     journal: Box<dyn Journal>,
-    /// The turn that was begun and not committed: it is running, or a cancelled caller or a crash interrupted it.
+    states: Arc<States>,
+    /// The turn that was begun and not committed: it is running, or a dropped caller or a crash interrupted it.
     open_turn: Option<OpenTurn>,
     /// The calls of the open turn that have started and must not run twice (EFFECT-01).
     started: IdSet<ToolCallId>,
+    /// What is known of the open turn beside its events.
+    pub(super) facts: Facts,
+    /// Why the store could not be reached in the turn that runs.
+    unavailable: Option<Error>,
     /// The orphans that were logged.
     orphans: Vec<ToolCallId>,
     /// The answer that the model is generating.
@@ -39,6 +50,20 @@ struct OpenTurn {
     id: TurnId,
     /// The event that it answers, if that is known.
     event: Option<EventId>,
+    digest: Option<EventDigest>,
+    /// Its outcome, once it has ended, until it is committed.
+    ended: Option<TurnOutcome>,
+}
+
+/// What an event is to a conversation.
+// ONCE-01
+pub(crate) enum Standing {
+    /// It starts a turn.
+    New(EventDigest),
+    /// It started the turn that is open.
+    Open(TurnId),
+    /// A turn has answered it.
+    Ended(EndedTurn),
 }
 
 impl JournaledConversation {
@@ -47,27 +72,34 @@ impl JournaledConversation {
         base: Vec<Arc<Message>>,
         interrupted: Option<Interrupted>,
         journal: Box<dyn Journal>,
+        states: Arc<States>,
     ) -> Result<Self> {
         let (mut conversation, duplicates) = Conversation::from_base(base);
         if !duplicates.is_empty() {
             tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
         }
-        let (mut open_turn, mut started) = (None, IdSet::default());
+        let (mut open_turn, mut started, mut facts) = (None, IdSet::default(), Facts::default());
         if let Some(interrupted) = interrupted {
-            tracing::info!(instance = %id, turn = %interrupted.turn, "recovering an interrupted turn");
+            tracing::info!(instance = %id, turn = %interrupted.turn, "the last turn was interrupted");
             for event in interrupted.events {
                 conversation.apply(event)?;
             }
-            open_turn = Some(OpenTurn { id: interrupted.turn, event: interrupted.event.map(|event| event.id) });
+            let Interrupted { turn, event, digest, .. } = interrupted;
+            open_turn = Some(OpenTurn { id: turn, event, digest, ended: None });
             started.extend(interrupted.started);
+            facts = interrupted.facts;
+            states.add_recorded(&facts.state);
         }
         let partial = PartialAnswer::default();
         Ok(Self {
             has_refused_files: LeftOut::known(&conversation).is_some(),
             conversation,
             journal,
+            states,
             open_turn,
             started,
+            facts,
+            unavailable: None,
             orphans: Vec::new(),
             partial,
             estimate: TokenEstimate::default(),
@@ -75,10 +107,138 @@ impl JournaledConversation {
         })
     }
 
+    /// Returns what `event` is to this conversation.
+    ///
+    /// # Errors
+    /// `E_EVENT_REUSED` when an earlier event has its id and another input; the errors of the store.
+    // ONCE-01
+    pub(crate) async fn standing(&mut self, event: &AgentEvent) -> Result<Standing> {
+        self.commit_ended().await?;
+        let digest = EventDigest::of(event);
+        let is_same = |known: Option<EventDigest>| match known {
+            Some(known) if known != digest => Err(reused(&event.id)),
+            _ => Ok(()),
+        };
+        if let Some(open) = self.open_turn.as_ref().filter(|open| open.event.as_ref() == Some(&event.id)) {
+            return is_same(open.digest).map(|()| Standing::Open(open.id.clone()));
+        }
+        match self.journal.outcome(&event.id).await? {
+            Some(ended) => is_same(ended.digest).map(|()| Standing::Ended(ended)),
+            None => Ok(Standing::New(digest)),
+        }
+    }
+
+    /// Commits a turn that has ended and could not be committed then, if there is one. If its caller was dropped while
+    /// it was committed, the store knows whether it was.
+    pub(crate) async fn commit_ended(&mut self) -> Result<()> {
+        let Some(OpenTurn { id, event, ended: Some(outcome), .. }) = &self.open_turn else { return Ok(()) };
+        if let Some(event) = event
+            && self.journal.outcome(event).await?.is_some_and(|ended| ended.turn == *id)
+        {
+            self.is_committed();
+            return Ok(());
+        }
+        self.end_turn(&outcome.clone()).await
+    }
+
+    /// Returns the event that the open turn answers, if there is one.
+    pub(crate) fn open_event(&self) -> Option<&EventId> {
+        self.open_turn.as_ref()?.event.as_ref()
+    }
+
     pub(crate) fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
         self.journal.begin(start)?;
-        self.open_turn = Some(OpenTurn { id: start.turn.clone(), event: start.event.map(|event| event.id.clone()) });
-        Ok(())
+        let event = start.event.map(|event| event.id.clone());
+        self.open_turn = Some(OpenTurn { id: start.turn.clone(), event, digest: start.digest, ended: None });
+        self.unavailable = None;
+        self.record_outside()
+    }
+
+    /// Records the state that was set while no turn ran, with the next fact.
+    fn record_outside(&mut self) -> Result<()> {
+        let state = self.states.take_outside();
+        self.record(state)
+    }
+
+    /// Returns for the how many-th time the open turn is about to go on. If it went on too often without coming any
+    /// further, it is ended.
+    ///
+    /// # Errors
+    /// `E_TURN_RESUMED_TOO_OFTEN` then; the errors of the store.
+    // RESUME-01
+    pub(crate) async fn check_resumption(&mut self, policy: &Policy) -> Result<u32> {
+        if self.facts.in_vain < policy.max_resumptions {
+            return Ok(self.facts.resumptions + 1);
+        }
+        let message =
+            format!("the turn was gone on with {} times, and came no further than the first time", self.facts.in_vain);
+        let error = Error::new(ErrorCode::TURN_RESUMED_TOO_OFTEN, message)
+            .suggest("look in the log for what ends it, and send the input again, as a new event");
+        if let Some(event) = self.open_event().cloned() {
+            self.end_turn(&TurnOutcome::failed(event, &error)).await?;
+        }
+        Err(error)
+    }
+
+    /// Goes on with the open turn: takes back what was said and set after its newest fact.
+    // RESUME-01
+    pub(crate) async fn go_on(&mut self) -> Result<()> {
+        self.unavailable = None;
+        let keep = self.facts.newest;
+        self.conversation.keep_events(keep)?;
+        self.states.restore();
+        self.partial.clear();
+        self.estimate.forget();
+        self.has_refused_files = LeftOut::known(&self.conversation).is_some();
+        self.facts.resumed(keep);
+        let recorded = self.journal.resume(keep);
+        self.notice(recorded)?;
+        self.record_outside()?;
+        // A turn that ends its process each time is counted by then.
+        self.flush(Durability::Flushed).await
+    }
+
+    /// Records something that the turn has reached, with the state that belongs to it.
+    pub(super) fn reached(&mut self, what: Reached) -> Result<()> {
+        self.record_state()?;
+        let recorded = self.journal.reached(&what);
+        self.facts.reached(self.conversation.events().len(), what);
+        self.notice(recorded)
+    }
+
+    /// Records the state that has changed since the newest fact, before the next one.
+    #[inline]
+    fn record_state(&mut self) -> Result<()> {
+        let state = self.states.take_unrecorded();
+        self.record(state)
+    }
+
+    #[inline]
+    fn record(&mut self, state: BTreeMap<ExtensionName, Value>) -> Result<()> {
+        if state.is_empty() {
+            return Ok(());
+        }
+        let recorded = self.journal.record_state(&state);
+        self.facts.state(state);
+        self.notice(recorded)
+    }
+
+    /// Takes in that the store cannot be reached, if that is the error.
+    #[inline]
+    fn notice<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        outcome.inspect_err(|error| note_unavailable(&mut self.unavailable, error))
+    }
+
+    /// Fails if the store could not be reached in this turn.
+    // RESUME-01
+    #[inline]
+    pub(crate) fn check_available(&self) -> Result<()> {
+        self.unavailable.as_ref().map_or(Ok(()), |error| Err(WireError::copy(error)))
+    }
+
+    /// Returns whether a call has started that must not run twice.
+    pub(super) fn has_started(&self, call: &ToolCallId) -> bool {
+        self.started.contains(call)
     }
 
     /// Applies an event of the runtime to the conversation, and records it in the journal.
@@ -87,8 +247,12 @@ impl JournaledConversation {
     }
 
     /// Applies an event of an extension to the conversation, and records it in the journal.
-    pub(super) fn emit_by(&mut self, mut event: MessageEvent, by: Option<&ExtensionName>) -> Result<()> {
+    pub(super) fn emit_by(&mut self, mut event: MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
+        self.check_available()?;
         self.set_turn(&mut event);
+        if by.is_none() {
+            self.record_state()?;
+        }
         if self.conversation.apply(event)? == Applied::TargetNotFound {
             let events = self.conversation.events();
             if let Some(MessageEvent::Remove { target_id } | MessageEvent::Replace { target_id, .. }) = events.last() {
@@ -100,12 +264,14 @@ impl JournaledConversation {
                 );
             }
         }
-        let Some(event) = self.conversation.events().last() else { return Ok(()) };
+        let [.., event] = self.conversation.events() else { return Ok(()) };
         if event.appended().is_none() {
             self.estimate.forget();
-            self.prefixes.changed(event, by);
+            self.prefixes.changed(event, by.map(EmittedBy::extension));
         }
-        self.journal.record(event)
+        self.facts.event(self.conversation.events().len() - 1, by);
+        let recorded = self.journal.record(event, by);
+        self.notice(recorded)
     }
 
     /// Takes in a request to a model, and computes what it keeps of the one before.
@@ -153,11 +319,15 @@ impl JournaledConversation {
 
     /// Returns the conversation, for tool calls to read, and the journal, in which they record their starts.
     pub(super) fn for_calls(&mut self) -> (&Conversation, CallJournal<'_>) {
-        (&self.conversation, CallJournal { journal: &mut *self.journal, started: &mut self.started })
+        let Self { conversation, journal, started, facts, states, unavailable, .. } = self;
+        let events = conversation.events().len();
+        (conversation, CallJournal { journal: &mut **journal, started, facts, states, unavailable, events })
     }
 
     pub(super) async fn flush(&mut self, durability: Durability) -> Result<()> {
-        self.journal.flush(durability).await
+        self.check_available()?;
+        let flushed = self.journal.flush(durability).await;
+        self.notice(flushed)
     }
 
     /// Logs the tool calls and results that are kept from the model, each once (PAIR-01).
@@ -190,28 +360,33 @@ impl JournaledConversation {
         }
     }
 
-    /// Closes the turn that was interrupted by a crash or by a dropped caller, if any. It is not resumed: its caller no
-    /// longer exists, so the answer of further model calls would be lost.
-    pub(crate) async fn close_turn(&mut self, states: &States) -> Result<()> {
+    /// Closes the turn that was interrupted by a crash or by a dropped caller, if any, without an answer.
+    pub(crate) async fn close_turn(&mut self) -> Result<()> {
         let Some(open) = &self.open_turn else { return Ok(()) };
         let outcome = TurnOutcome::interrupted(open.event.clone());
-        self.end_turn(&outcome, states).await
+        self.end_turn(&outcome).await
     }
 
     /// Ends the open turn, if any: keeps what the model had said of an answer, answers the unanswered calls, commits
     /// the turn with the changed state, and folds it. For each unanswered call, the model reads whether it may be
     /// repeated.
-    pub(crate) async fn end_turn(&mut self, outcome: &TurnOutcome, states: &States) -> Result<()> {
+    pub(crate) async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<()> {
         let Some(turn) = self.open_turn.as_ref().map(|open| open.id.clone()) else { return Ok(()) };
+        self.unavailable = None;
         if let Some(message) = self.partial.take(&turn) {
             self.emit(MessageEvent::append(message))?;
         }
         for call in self.conversation.unanswered_calls() {
-            let error = self.interruption(&call);
-            let result = ToolCallResult::from_parts(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
+            let result = self.interrupted_call(call);
             self.emit(MessageEvent::append(tool_message(&result)))?;
         }
-        self.commit(&turn, Some(outcome), states).await
+        self.commit(&turn, Some(outcome)).await
+    }
+
+    /// Returns the result of a call that has none because its turn was interrupted.
+    pub(super) fn interrupted_call(&self, call: ToolCallPart) -> ToolCallResult {
+        let error = ToolError::from(self.interruption(&call));
+        ToolCallResult::from_parts(call.tool_call_id, call.tool_name, Err(error))
     }
 
     /// Returns the error that the model reads as the result of an unanswered call.
@@ -227,30 +402,64 @@ impl JournaledConversation {
             .suggest("call it again if its answer is still wanted: that does no harm")
     }
 
-    /// Stores changed state: with the turn that a cancelled caller left open, or with an empty turn.
-    pub(crate) async fn store_state(&mut self, states: &States) -> Result<()> {
-        if !states.have_changed() {
+    /// Stores changed state: with an empty turn, or in the turn that is open.
+    pub(crate) async fn store_state(&mut self) -> Result<()> {
+        if !self.states.have_changed() {
             return Ok(());
         }
-        if self.open_turn.is_some() {
-            return self.close_turn(states).await;
+        if let Some(OpenTurn { id: turn, event, .. }) = &self.open_turn {
+            if event.is_none() && self.conversation.events().is_empty() {
+                // It only stores state.
+                let turn = turn.clone();
+                return self.commit(&turn, None).await;
+            }
+            let state = self.states.take_outside();
+            if !state.is_empty() {
+                self.journal.suspend(Suspend { turn, state: &state }).await?;
+                self.facts.suspended(state);
+            }
+            return Ok(());
         }
         let turn = TurnId::random();
-        self.begin(TurnStart::new(&turn))?;
-        self.commit(&turn, None, states).await
+        self.journal.begin(TurnStart::new(&turn))?;
+        self.open_turn = Some(OpenTurn { id: turn.clone(), event: None, digest: None, ended: None });
+        self.commit(&turn, None).await
     }
 
-    async fn commit(&mut self, turn: &TurnId, outcome: Option<&TurnOutcome>, states: &States) -> Result<()> {
-        let state = states.take_changed();
-        let commit = Commit { turn, conversation: &self.conversation, state: &state, outcome };
-        if let Err(error) = self.journal.commit(commit).await {
-            states.put_back(&state);
-            return Err(error);
+    async fn commit(&mut self, turn: &TurnId, outcome: Option<&TurnOutcome>) -> Result<()> {
+        let state = self.states.changed();
+        let mut digest = None;
+        if let Some(open) = &mut self.open_turn {
+            // Before it is committed: the caller may be dropped meanwhile.
+            open.ended = outcome.cloned();
+            digest = open.digest;
         }
+        self.journal.commit(Commit { turn, conversation: &self.conversation, state: &state, outcome, digest }).await?;
+        self.is_committed();
+        Ok(())
+    }
+
+    fn is_committed(&mut self) {
+        self.states.mark_stored();
         self.conversation.fold();
         self.open_turn = None;
         self.started.clear();
-        Ok(())
+        self.facts.clear();
+    }
+}
+
+/// Returns the error for an event with the id of an earlier one.
+#[cold]
+fn reused(event: &EventId) -> Error {
+    let message = format!("the event `{event}` was sent before, with another input");
+    Error::new(ErrorCode::EVENT_REUSED, message)
+        .suggest("give each input an id of its own, and send the same input again when a request is repeated")
+}
+
+#[cold]
+fn note_unavailable(unavailable: &mut Option<Error>, error: &Error) {
+    if *error.code() == ErrorCode::STORE_UNAVAILABLE {
+        unavailable.get_or_insert_with(|| WireError::copy(error));
     }
 }
 
@@ -258,19 +467,38 @@ impl JournaledConversation {
 pub(super) struct CallJournal<'a> {
     journal: &'a mut dyn Journal,
     started: &'a mut IdSet<ToolCallId>,
+    facts: &'a mut Facts,
+    states: &'a States,
+    unavailable: &'a mut Option<Error>,
+    /// The number of the message events of the turn.
+    events: usize,
 }
 
 impl CallJournal<'_> {
     /// Records the start of a call that must not run twice, and syncs it to the disk (EFFECT-01).
     pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.journal.start_call(call)?;
+        let recorded = self.record_start(call);
+        recorded.inspect_err(|error| note_unavailable(self.unavailable, error))?;
+        self.facts.started(self.events);
+        self.sync().await?;
+        // Only now: without the sync, the handler does not run.
         self.started.insert(call.clone());
-        self.sync().await
+        Ok(())
+    }
+
+    fn record_start(&mut self, call: &ToolCallId) -> Result<()> {
+        let state = self.states.take_unrecorded();
+        if !state.is_empty() {
+            self.journal.record_state(&state)?;
+            self.facts.state(state);
+        }
+        self.journal.start_call(call)
     }
 
     /// Syncs what is recorded to the disk.
     pub(super) async fn sync(&mut self) -> Result<()> {
-        self.journal.flush(Durability::Synced).await
+        let synced = self.journal.flush(Durability::Synced).await;
+        synced.inspect_err(|error| note_unavailable(self.unavailable, error))
     }
 }
 

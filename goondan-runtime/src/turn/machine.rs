@@ -63,6 +63,13 @@ impl TurnMachine {
         self.step(0, Duration::ZERO)
     }
 
+    /// Returns the first action of a turn that goes on with the step `step`, before which the model was asked `repairs`
+    /// times in a row to correct its answer.
+    pub(super) fn go_on(&mut self, step: u32, repairs: u32) -> TurnAction {
+        (self.steps, self.repairs) = (step, repairs);
+        self.step(0, Duration::ZERO)
+    }
+
     /// Returns what comes after a step with this outcome.
     pub(super) fn step_ended(&mut self, outcome: Result<StepEnd, Error>) -> TurnAction {
         let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();

@@ -20,6 +20,7 @@ mod prefix;
 mod prepared;
 mod progress;
 mod projected;
+mod repeated;
 mod report;
 mod requests;
 mod settings;
@@ -31,7 +32,7 @@ mod tool_call;
 mod watchdog;
 mod workdir;
 
-pub(super) use journaled::JournaledConversation;
+pub(super) use journaled::{JournaledConversation, Standing};
 pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
 pub(super) use stream::UpdateSender;
@@ -52,11 +53,12 @@ use tracing::Instrument;
 
 use crate::attach::StepGenerations;
 use crate::ports::model::whole;
-use crate::ports::store::Durability;
+use crate::ports::store::{Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
-use report::error_message;
+use repeated::{Repetition, answered_calls};
+use report::{Stopwatch, error_message};
 use shared::Shared;
 use step::StepRun;
 
@@ -76,6 +78,9 @@ pub(crate) struct TurnRun<'a> {
     /// The token usage of all steps, if the model reports it.
     usage: Option<TokenUsage>,
     answer: TurnAnswer,
+    /// What is recorded of the turn, if it was interrupted and goes on.
+    repetition: Option<Box<Repetition>>,
+    watch: Stopwatch,
 }
 
 impl<'a> TurnRun<'a> {
@@ -87,7 +92,10 @@ impl<'a> TurnRun<'a> {
     ) -> Self {
         let answer = TurnAnswer::new(&journaled.conversation);
         let spec = &generations.first.spec;
+        let goes_on = requests.caller.turn.resumption > 0;
         Self {
+            repetition: goes_on.then(|| Box::new(Repetition::find(journaled))),
+            tool_calls: if goes_on { answered_calls(journaled) } else { Vec::new() },
             shared: Shared::new(spec.hints.clone().into()),
             machine: TurnMachine::new(spec.policy),
             generations,
@@ -95,8 +103,8 @@ impl<'a> TurnRun<'a> {
             journaled,
             info: requests.caller.turn,
             reporter: requests.reporter,
+            watch: requests.reporter.stopwatch(),
             requests,
-            tool_calls: Vec::new(),
             usage: None,
             answer,
         }
@@ -104,19 +112,24 @@ impl<'a> TurnRun<'a> {
 
     /// Runs the turn: the input, the turn chain, and in its core the steps.
     pub(crate) async fn run(&mut self) -> Result<TurnResult> {
-        let watch = self.reporter.stopwatch();
-        self.reporter.report("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
+        let span = self.reporter.span;
+        match self.info.resumption {
+            0 => self.reporter.report("turn.started", span, |scope| RuntimeEvent::TurnStarted { scope }),
+            number => self.reporter.report("turn.resumed", span, |scope| RuntimeEvent::TurnResumed { scope, number }),
+        }
         let limit = self.generations.first.spec.policy.turn_timeout;
         let outcome = match within(limit, self.run_chain()).await {
             Some(outcome) => outcome,
             None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
                 .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),
         };
-        let duration = watch.elapsed();
+        let duration = self.watch.elapsed();
         if outcome.is_ok() {
             // A layer recovered from the failure of a model call.
             self.journaled.partial.clear();
         }
+        // The turn is not over: it goes on when the store is back.
+        self.journaled.check_available()?;
         match &outcome {
             Ok(_) => self.reporter.report("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
                 scope,
@@ -138,9 +151,22 @@ impl<'a> TurnRun<'a> {
         FailedTurn::new(self.info.turn.clone(), self.machine.steps(), self.tool_calls)
     }
 
+    /// Reports that the turn was cancelled, and returns the error for that.
+    pub(crate) fn cancelled(&self) -> Error {
+        let error = cancelled();
+        self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
+            scope,
+            duration: self.watch.elapsed(),
+            error_message: error.to_string(),
+        });
+        error
+    }
+
     async fn run_chain(&mut self) -> Result<TurnResult> {
         // D-13: before the chain runs, so that middlewares that count messages include this one.
-        if let Some(content) = self.info.input.to_content() {
+        if self.journaled.facts.newest == 0
+            && let Some(content) = self.info.input.to_content()
+        {
             self.append(Message::user(content));
         }
         let chain = &self.generations.first.registered.turn;
@@ -157,7 +183,15 @@ impl<'a> TurnRun<'a> {
     }
 
     async fn run_steps(&mut self) -> Result<TurnResult> {
-        let mut action = self.machine.start();
+        let is_recorded = self.repetition.as_mut().is_some_and(|repetition| repetition.turn_core());
+        if !is_recorded {
+            self.journaled.reached(Reached::TurnCore)?;
+        }
+        let interrupted = self.repetition.as_ref().and_then(|repetition| repetition.step.as_ref());
+        let mut action = match interrupted {
+            Some(step) => self.machine.go_on(step.index, step.repairs),
+            None => self.machine.start(),
+        };
         loop {
             match action {
                 TurnAction::Step { index, attempt, delay } => {
@@ -185,14 +219,20 @@ impl<'a> TurnRun<'a> {
     async fn step(&mut self, index: u32) -> Result<StepResult> {
         let replaced = self.generations.next().await;
         let generation = replaced.as_deref().unwrap_or(self.generations.first);
-        // F-AGENTS: answers that have arrived are appended before the step starts.
-        for answer in self.requests.caller.inbox.take() {
-            self.append(answer);
+        let recorded = self.repetition.as_mut().and_then(|repetition| repetition.step_begins(index));
+        if recorded.is_none() {
+            // F-AGENTS: answers that have arrived are appended before the step starts. A step that goes on may have
+            // asked the model already.
+            for answer in self.requests.caller.inbox.take() {
+                self.append(answer);
+            }
+            self.journaled.reached(Reached::Step(index))?;
         }
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
         self.journaled.prefixes.step_started();
-        let mut step = StepRun::new(self, generation, index, span);
+        let recorded = recorded.and_then(|step| step.answer);
+        let mut step = StepRun::new(self, generation, index, span, recorded);
         let in_step = tracing::info_span!("step", step = index);
         let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
         if let Some(error) = outcome.as_ref().ok().and_then(|result| result.check_metadata().err()) {
@@ -266,9 +306,23 @@ impl<'a> TurnRun<'a> {
         message
     }
 
-    fn apply(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
-        if let Err(error) = self.journaled.emit_by(event, by) {
+    fn apply(&mut self, event: MessageEvent, by: Option<EmittedBy>) {
+        if let Err(error) = self.journaled.emit_by(event, by.as_ref()) {
             self.shared.refuse(error);
+        }
+    }
+
+    /// Applies the event of a layer, unless it is in the conversation since the turn was interrupted.
+    fn emit(&mut self, event: MessageEvent, by: Option<EmittedBy>) {
+        let event = match (&mut self.repetition, &by) {
+            (Some(repetition), Some(EmittedBy::Turn(by))) => repetition.of_turn(event, by),
+            (Some(repetition), Some(EmittedBy::Step(by))) => repetition.of_step(event, by),
+            _ => Some(event),
+        };
+        let Some(event) = event else { return };
+        match self.journaled.conversation.check_emitted(&event) {
+            Ok(()) => self.apply(event, by),
+            Err(error) => self.refuse(error),
         }
     }
 
@@ -277,6 +331,11 @@ impl<'a> TurnRun<'a> {
         self.shared.check_refused()?;
         self.journaled.flush(durability).await
     }
+}
+
+/// Returns the error of a turn that was cancelled.
+pub(super) fn cancelled() -> Error {
+    Error::new(ErrorCode::TURN_CANCELLED, "the turn was cancelled").suggest("send the input again, as a new event")
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
@@ -310,18 +369,20 @@ impl RunHost for TurnRun<'_> {
 
 impl MessageHost for TurnRun<'_> {
     fn conversation(&self) -> &dyn ConversationHost {
-        &self.journaled.conversation
+        let repeated = self.repetition.as_ref().and_then(|repetition| repetition.in_turn());
+        repeated.unwrap_or(&self.journaled.conversation)
     }
 
     fn agents(&self) -> &dyn AgentsHost {
         &self.requests
     }
 
+    fn is_repeated(&self) -> bool {
+        self.repetition.as_ref().is_some_and(|repetition| repetition.in_turn().is_some())
+    }
+
     fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
-        match self.journaled.conversation.check_emitted(&event) {
-            Ok(()) => self.apply(event, by),
-            Err(error) => self.refuse(error),
-        }
+        self.emit(event, by.cloned().map(EmittedBy::Turn));
     }
 }
 

@@ -162,7 +162,7 @@ impl StepRun<'_, '_> {
     }
 
     /// Reports that the step has started, with what the model is asked.
-    fn report_start(&self, request: Option<&ModelRequest<'_>>) {
+    pub(super) fn report_start(&self, request: Option<&ModelRequest<'_>>) {
         let reports_input = self.generation.spec.policy.report_model_input;
         self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
             scope,
@@ -174,7 +174,7 @@ impl StepRun<'_, '_> {
     }
 
     /// Sends an answer, of which nothing was sent, to the stream: each part whole.
-    fn send_whole(&self, content: &[Part]) {
+    pub(super) fn send_whole(&self, content: &[Part]) {
         let reporter = self.turn.reporter;
         if reporter.streams() && !self.directed.held.is_held() {
             whole(content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(self.index, delta)));

@@ -159,6 +159,8 @@ impl Prefixes {
 
     /// Takes in a request, and computes what it keeps of the one before. The conversation comes with the calls and results
     /// that are not sent; `edits` are those of the projection.
+    // A function of its own, which `benches/count.sh` counts.
+    #[inline(never)]
     pub(super) fn sent<'e>(
         &mut self,
         asked: &Asked<'_>,

@@ -7,7 +7,7 @@ use goondan_core::host::PartExt;
 use goondan_core::host::text_of;
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
-    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Span, SpanId, TokenUsage,
+    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Span, SpanId, TokenUsage, ToolCallId,
     ToolCatalog, TurnInfo,
 };
 use goondan_lock::Lock;
@@ -15,7 +15,7 @@ use goondan_lock::Lock;
 use super::answer::{Answer, classify};
 use super::limit::within;
 use super::report::Reporter;
-use crate::peers::{Caller, Inbox, Reach};
+use crate::peers::{Asked, Caller, Inbox, Place, Reach};
 use crate::ports::model::{DeltaSink, ModelRequest, ModelResponse};
 use crate::spec::AgentSpec;
 
@@ -30,18 +30,22 @@ pub(crate) struct Requests<'a> {
     tool: Option<&'a ExtensionName>,
 }
 
-/// The tokens that the model requests of a turn used. Without a request it is not even allocated.
+/// The tokens that the model requests of a turn used, and the requests to other agents. Without a request nothing is
+/// allocated.
 #[derive(Default)]
-pub(crate) struct RequestUsage(OnceLock<Box<Lock<TokenUsage>>>);
+pub(crate) struct RequestUsage {
+    tokens: OnceLock<Box<Lock<TokenUsage>>>,
+    asked: Asked,
+}
 
 impl RequestUsage {
     fn add(&self, usage: TokenUsage) {
-        *self.0.get_or_init(Box::default).lock() += usage;
+        *self.tokens.get_or_init(Box::default).lock() += usage;
     }
 
     /// Returns the sum of `usage` and the requests.
     fn with(&self, usage: Option<TokenUsage>) -> Option<TokenUsage> {
-        let Some(requests) = self.0.get() else { return usage };
+        let Some(requests) = self.tokens.get() else { return usage };
         let mut sum = usage.unwrap_or_default();
         sum += *requests.lock();
         Some(sum)
@@ -57,13 +61,20 @@ impl<'a> Requests<'a> {
         reporter: &'a Reporter<'a>,
         used: &'a RequestUsage,
     ) -> Self {
-        let caller = Caller { router: spec.router.as_ref(), turn, span: reporter.span.id, inbox, reach };
+        let (router, span) = (spec.router.as_ref(), reporter.span.id);
+        let caller = Caller { router, turn, span, inbox, reach, asked: &used.asked, place: Place::Turn };
         Self { caller, spec, reporter, used, tool: None }
     }
 
     /// Returns the same for a step of another generation, whose span is `span`.
-    pub(super) fn in_step(self, spec: &'a AgentSpec, span: SpanId) -> Self {
-        Self { caller: Caller { router: spec.router.as_ref(), ..self.caller }, spec, ..self }.within(span)
+    pub(super) fn in_step(self, spec: &'a AgentSpec, index: u32, span: SpanId) -> Self {
+        let (router, place) = (spec.router.as_ref(), Place::Step(index));
+        Self { caller: Caller { router, place, ..self.caller }, spec, ..self }.within(span)
+    }
+
+    /// Returns the same for a tool call, whose span is `span`.
+    pub(super) fn in_call(self, call: &'a ToolCallId, span: SpanId) -> Self {
+        Self { caller: Caller { place: Place::Call(call), ..self.caller }, ..self }.within(span)
     }
 
     /// Returns the same for another span.
@@ -91,7 +102,7 @@ impl<'a> Requests<'a> {
         let watch = self.reporter.stopwatch();
         let mut response = ModelResponse::default();
         let text = self.call_model(name, request, &mut response).await;
-        let ModelResponse { content, usage, model, .. } = response;
+        let ModelResponse { content, usage, model, finish_reason, .. } = response;
         content.into_iter().for_each(Part::discard);
         let span = Span::of_turn(Some(self.caller.span));
         self.reporter.report("model.asked", span, |scope| RuntimeEvent::ModelAsked {
@@ -103,7 +114,7 @@ impl<'a> Requests<'a> {
             token_usage: usage,
             error_message: text.as_ref().err().map(Error::to_string),
         });
-        Ok(AgentResponse::new(request.target.clone(), text?, usage))
+        Ok(AgentResponse::new(request.target.clone(), text?, usage).with_finish_reason(finish_reason))
     }
 
     /// Asks a model once, without tools, and returns the text of its answer. The response is kept in `response`,

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use goondan_core::host::{
     Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt, ReplySize,
-    RunHost, StepHost, StepResultExt, answer_content, directive,
+    RunHost, StepHost, StepResultExt, ToolCallResultExt, answer_content, directive,
 };
 use goondan_core::{
-    AgentsHost, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind, ModelFinish, ModelInfo,
-    ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult, ToolCallResult, ToolCallSummary,
-    ToolCatalog, ToolRequest, TurnInfo,
+    AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind,
+    ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult,
+    ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -20,6 +20,7 @@ use super::directed::{Directed, at_layer, warn_too_late};
 use super::journaled::{CallJournal, JournaledConversation, tool_message};
 use super::left_out::{UNUSABLE_FILES, take_unusable};
 use super::prepared::{PREPARED_BY, unusable};
+use super::repeated::{RecordedAnswer, failure, result_in};
 use super::requests::Requests;
 use super::settings::CallSettings;
 use super::step_calls::StepCalls;
@@ -27,7 +28,7 @@ use super::tool_call::CallOutcome;
 use crate::attach::Generation;
 use crate::join::join_at_most;
 use crate::ports::model::{Model, calls_in};
-use crate::ports::store::Durability;
+use crate::ports::store::{Durability, EmittedBy, Reached};
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
@@ -43,6 +44,8 @@ pub(super) struct StepRun<'a, 't> {
     /// Where the conversation ended when the model was asked, and so where its answer is.
     pub(super) answer_from: Option<usize>,
     pub(super) directed: DirectedStep,
+    /// The answer that is recorded, if the step was interrupted after it.
+    recorded: Option<RecordedAnswer>,
 }
 
 /// Declares the parts of a step that take directives, each with the directive that it takes.
@@ -86,8 +89,14 @@ impl TurnRun<'_> {
 }
 
 impl<'a, 't> StepRun<'a, 't> {
-    pub(super) fn new(turn: &'a mut TurnRun<'t>, generation: &'a Generation, index: u32, span: Span) -> Self {
-        let requests = turn.requests.in_step(&generation.spec, span.id);
+    pub(super) fn new(
+        turn: &'a mut TurnRun<'t>,
+        generation: &'a Generation,
+        index: u32,
+        span: Span,
+        recorded: Option<RecordedAnswer>,
+    ) -> Self {
+        let requests = turn.requests.in_step(&generation.spec, index, span.id);
         Self {
             turn,
             generation,
@@ -98,7 +107,14 @@ impl<'a, 't> StepRun<'a, 't> {
             model_call: ModelCall::default(),
             answer_from: None,
             directed: DirectedStep::default(),
+            recorded,
         }
+    }
+
+    /// Returns the conversation as the layers of the step see it.
+    fn seen(&self) -> &Conversation {
+        let repeated = self.turn.repetition.as_ref().and_then(|repetition| repetition.in_step());
+        repeated.unwrap_or(&self.turn.journaled.conversation)
     }
 
     /// Returns where the answer is that a middleware holds back from the stream, if it does.
@@ -109,6 +125,13 @@ impl<'a, 't> StepRun<'a, 't> {
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
         self.turn.shared.check_metadata()?;
         self.settings.check(self.generation)?;
+        let is_recorded = self.turn.repetition.as_mut().is_some_and(|repetition| repetition.step_core());
+        if !is_recorded {
+            self.turn.journaled.reached(Reached::StepCore(self.index))?;
+        }
+        if let Some(recorded) = self.recorded.take() {
+            return self.go_on_with(recorded).await;
+        }
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let mut content = self.call_model().await?;
@@ -125,6 +148,7 @@ impl<'a, 't> StepRun<'a, 't> {
                 }
                 let turn = &self.turn.info.turn;
                 tracing::warn!(%turn, step = self.index, problem, "malformed answer of the model");
+                self.turn.journaled.reached(Reached::answer(finish, Some(problem.to_owned())))?;
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem, &self.model_call));
             }
@@ -144,8 +168,64 @@ impl<'a, 't> StepRun<'a, 't> {
         if !unusable_files.is_empty() {
             message = message.with_metadata(UNUSABLE_FILES, unusable_files);
         }
+        if finish.is_some() {
+            self.turn.journaled.reached(Reached::answer(finish, None))?;
+        }
         let message = self.turn.append(message);
-        let results = self.call_tools(&requests, &message).await?;
+        let asked = self.turn.journaled.conversation.mark();
+        let results = self.call_tools(&requests, &message, asked, Vec::new()).await?;
+        self.finish(requests, results, another).await
+    }
+
+    /// Goes on with the answer that is recorded: the model is not asked again, and only calls without a result run.
+    // RESUME-01
+    #[cold]
+    async fn go_on_with(&mut self, recorded: RecordedAnswer) -> Result<StepResult> {
+        let RecordedAnswer { message, later, finish_reason, problem } = recorded;
+        self.turn.shared.check_refused()?;
+        self.report_start(None);
+        let prepared_by = message.metadata().get(PREPARED_BY).and_then(Value::as_str);
+        let prepared_by = prepared_by.and_then(|by| ExtensionName::new(by).ok());
+        self.model_call = ModelCall { finish_reason, prepared_by, ..ModelCall::default() };
+        if let Some(problem) = problem {
+            return Ok(StepResult::repair(&problem, &self.model_call));
+        }
+        let content = message.content().parts();
+        let conversation = &self.turn.journaled.conversation;
+        let asked = match later.iter().all(|event| event.appended().is_some()) {
+            true => conversation.mark_before(later.len()),
+            false => conversation.mark(),
+        };
+        self.answer_from = conversation.position(message.id());
+        self.send_whole(content);
+        let requests: Vec<_> = calls_in(content).map(ToolRequest::from).collect();
+        let results: Vec<_> = later.iter().filter_map(|event| self.recorded_result(event.appended()?)).collect();
+        let results = self.call_tools(&requests, &message, asked, results).await?;
+        self.finish(requests, results, finish_reason == Some(ModelFinish::Pause)).await
+    }
+
+    /// Returns the result in the message of a tool.
+    fn recorded_result(&self, message: &Message) -> Option<ToolCallResult> {
+        let part = result_in(message)?;
+        let outcome = match failure(self.turn.journaled, &part.tool_call_id) {
+            Some(error) => Err(error.clone()),
+            None => Ok(ToolReply::recorded(part)),
+        };
+        let mut result = ToolCallResult::from_parts(part.tool_call_id.clone(), part.tool_name.clone(), outcome);
+        let prepared_by = message.metadata().get(PREPARED_BY).and_then(Value::as_str);
+        if let Some(by) = prepared_by.and_then(|by| ExtensionName::new(by).ok()) {
+            result.set_prepared_by(by);
+        }
+        Some(result)
+    }
+
+    /// Returns the result of the step, whose calls have run.
+    async fn finish(
+        &mut self,
+        requests: Vec<ToolRequest>,
+        results: Vec<ToolCallResult>,
+        another: bool,
+    ) -> Result<StepResult> {
         // What happens next may take long, such as a retry that waits. The results survive the process by then.
         self.turn.journaled.flush(Durability::Flushed).await?;
         let mut result = StepResult::from_parts(requests, results, &self.model_call);
@@ -156,33 +236,53 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     /// Runs the calls: concurrently if all of them only read (D-06), not more than the policy allows at a time, else
-    /// one after another. Their results are appended in the order of the requests (D-12).
-    async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
+    /// one after another. Their results are appended in the order of the requests (D-12). Calls that have a result
+    /// among `recorded` do not run again.
+    async fn call_tools(
+        &mut self,
+        requests: &[ToolRequest],
+        message: &Message,
+        asked: Mark,
+        recorded: Vec<ToolCallResult>,
+    ) -> Result<Vec<ToolCallResult>> {
         let tools = self.generation.registered.tools();
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
-        let asked = self.turn.journaled.conversation.mark();
         let max_reply = self.generation.spec.policy.max_reply().of_each(requests.len());
-        let mut results = Vec::with_capacity(requests.len());
-        if requests.len() > 1 && requests.iter().all(only_reads) {
+        let mut results = recorded;
+        // Results are recorded in the order of the requests.
+        let left = &requests[results.len().min(requests.len())..];
+        if left.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Durability::Flushed).await?;
             let most = self.generation.spec.policy.parallel_calls();
             let (calls, journal) = self.calls(message, asked, max_reply);
             let journal = Mutex::new(journal);
-            let running = requests.iter().map(|request| calls.run(request, &journal)).collect();
-            for (request, outcome) in requests.iter().zip(join_at_most(most, running).await) {
-                results.push(self.record_result(request, outcome));
+            let running = left.iter().map(|request| calls.run(request, &journal)).collect();
+            for (request, outcome) in left.iter().zip(join_at_most(most, running).await) {
+                results.push(self.record_result(request, outcome)?);
             }
         } else {
-            for request in requests {
+            for request in left {
                 self.turn.settle(Durability::Flushed).await?;
-                let (calls, journal) = self.calls(message, asked, max_reply);
-                // Boxed, so that the future of the step stays small for steps without calls.
-                let outcome = Box::pin(calls.run(request, &Mutex::new(journal))).await;
-                results.push(self.record_result(request, outcome));
+                let outcome = if self.turn.journaled.has_started(&request.id) {
+                    self.interrupted_call(request)
+                } else {
+                    let (calls, journal) = self.calls(message, asked, max_reply);
+                    // Boxed, so that the future of the step stays small for steps without calls.
+                    Box::pin(calls.run(request, &Mutex::new(journal))).await
+                };
+                results.push(self.record_result(request, outcome)?);
             }
         }
         Ok(results)
+    }
+
+    /// Returns the outcome of a call that had started when the turn was interrupted, and must not run twice.
+    // EFFECT-01
+    #[cold]
+    fn interrupted_call(&self, request: &ToolRequest) -> CallOutcome {
+        let call = ToolCallPart::new(request.id.clone(), request.name.clone(), request.args.clone());
+        CallOutcome { result: self.turn.journaled.interrupted_call(call), rewritten: None }
     }
 
     /// Returns what the tool calls share, and the journal in which their starts are recorded.
@@ -210,7 +310,7 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     /// Appends the message with the result of a call, and returns the result.
-    fn record_result(&mut self, request: &ToolRequest, outcome: CallOutcome) -> ToolCallResult {
+    fn record_result(&mut self, request: &ToolRequest, outcome: CallOutcome) -> Result<ToolCallResult> {
         let CallOutcome { result, rewritten } = outcome;
         let mut answer = tool_message(&result);
         if let Some(rewritten) = rewritten {
@@ -220,10 +320,15 @@ impl<'a, 't> StepRun<'a, 't> {
         if let Some(by) = result.prepared_by() {
             answer = answer.with_metadata(PREPARED_BY, by.as_str());
         }
+        // A failure of the store is no result of a call.
+        self.turn.journaled.check_available()?;
+        if let Some(error) = result.error().filter(|_| !result.has_failed_reply()) {
+            self.turn.journaled.reached(Reached::failed(request.id.clone(), error.clone()))?;
+        }
         self.turn.append(answer);
         let summary = ToolCallSummary::new(request.id.clone(), request.name.clone(), result.status());
         self.turn.tool_calls.push(summary);
-        result
+        Ok(result)
     }
 }
 
@@ -257,15 +362,19 @@ impl RunHost for StepRun<'_, '_> {
 
 impl MessageHost for StepRun<'_, '_> {
     fn conversation(&self) -> &dyn ConversationHost {
-        self.turn.conversation()
+        self.seen()
     }
 
     fn agents(&self) -> &dyn AgentsHost {
         &self.requests
     }
 
+    fn is_repeated(&self) -> bool {
+        self.turn.repetition.as_ref().is_some_and(|repetition| repetition.in_step().is_some())
+    }
+
     fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
-        self.turn.emit(event, by);
+        self.turn.emit(event, by.cloned().map(EmittedBy::Step));
     }
 }
 
@@ -305,7 +414,7 @@ impl StepHost for StepRun<'_, '_> {
 
     fn token_estimate(&self) -> u64 {
         let system = self.generation.spec.system.as_deref();
-        let JournaledConversation { estimate, conversation, .. } = &*self.turn.journaled;
+        let (JournaledConversation { estimate, .. }, conversation) = (&*self.turn.journaled, self.seen());
         match self.projection() {
             Ok(Some(projection)) => {
                 estimate.projected_tokens(system, conversation, &self.settings.catalog, &projection)

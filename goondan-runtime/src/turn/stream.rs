@@ -109,11 +109,13 @@ pub(crate) type UpdateSender = UnboundedSender<TurnUpdate>;
 
 /// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).
 ///
-/// The turn runs only while updates are awaited, so a slow reader holds the model back. Dropping the stream cancels the
-/// turn: what the model had said of an answer is kept, with `"partial": true` in the metadata of its message.
+/// The turn runs only while updates are awaited, so a slow reader holds the model back. [`TurnStream::cancel`] ends the
+/// turn; dropping the stream leaves it open, as [`Instance::run`](crate::Instance::run) says.
 #[must_use = "the turn runs only while this is awaited"]
 pub struct TurnStream {
     turn: Option<BoxFuture<'static, Result<TurnResult>>>,
+    /// Cancels the turn once it does not run any more.
+    cancel: BoxFuture<'static, Result<bool>>,
     updates: UnboundedReceiver<TurnUpdate>,
     /// Where the events of the bus go that the caller asked for.
     sender: UpdateSender,
@@ -127,10 +129,13 @@ pub struct TurnStream {
 }
 
 impl TurnStream {
-    pub(crate) fn new(start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
+    pub(crate) fn new(
+        cancel: BoxFuture<'static, Result<bool>>,
+        start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>,
+    ) -> Self {
         let (sender, updates) = unbounded_channel();
         let turn = Some(start(sender.clone()));
-        Self { turn, updates, sender, events: Vec::new(), waiting: Arc::default(), in_a_row: 0, result: None }
+        Self { turn, cancel, updates, sender, events: Vec::new(), waiting: Arc::default(), in_a_row: 0, result: None }
     }
 
     /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are
@@ -184,6 +189,19 @@ impl TurnStream {
             _ => self.in_a_row = 0,
         }
         update
+    }
+
+    /// Ends the turn now, and commits it. What the model had said of an answer is kept, with `"partial": true` in the
+    /// metadata of its message. Does nothing if the turn has ended or has not begun. Remaining updates are dropped.
+    ///
+    /// # Errors
+    /// `E_STORE_…` when the turn could not be stored.
+    // RESUME-01
+    pub async fn cancel(mut self) -> Result<()> {
+        if self.turn.take().is_some() {
+            self.cancel.await?;
+        }
+        Ok(())
     }
 
     /// Waits for the end of the turn, and returns its result. Remaining updates are dropped.

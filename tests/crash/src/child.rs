@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use goondan::conversation::{Content, Part};
+use goondan::event::AgentEvent;
 use goondan::middleware::ToolRequest;
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
@@ -19,15 +20,21 @@ pub(crate) const KEY: &str = "killed";
 /// The name of the agent.
 pub(crate) const AGENT: &str = "churner";
 
-/// Runs turns, starting with the number `start`. Acknowledges each finished turn with one line on standard output.
-pub(crate) async fn run(dir: &Path, start: u64) -> Result<()> {
+/// Runs turns, starting with the number `start`. Acknowledges each finished turn with one line on standard output. With
+/// `same_events`, the event of a turn has the id that it had in an earlier process.
+pub(crate) async fn run(dir: &Path, start: u64, same_events: bool) -> Result<()> {
     let instance = agent(dir).await?.instance(KEY).await?;
     for turn in start.. {
-        instance.run(turn.to_string()).await?;
+        instance.run(if same_events { event(turn) } else { AgentEvent::input(turn.to_string()) }).await?;
         // One write, so that the parent reads the whole line or nothing.
         std::io::stdout().write_all(format!("{turn}\n").as_bytes())?;
     }
     Ok(())
+}
+
+/// Returns the event of a turn, the same in each process.
+pub(crate) fn event(turn: u64) -> AgentEvent {
+    AgentEvent::input(turn.to_string()).with_id(format!("event-{turn}"))
 }
 
 /// Returns the agent whose files are in `dir`.

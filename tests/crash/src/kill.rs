@@ -1,5 +1,6 @@
 //! Parent process: starts children, kills them, and checks what they leave.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -12,7 +13,7 @@ use goondan::store::{FileStore, InstanceId, Store};
 use goondan::{Error, Result};
 use serde::Deserialize;
 
-use crate::child::{AGENT, KEY, Progress, agent};
+use crate::child::{AGENT, KEY, Progress, agent, event};
 use crate::expected::{Snapshot, check_ledger, distinct, line};
 
 /// The number of SIGKILL, which a process cannot catch.
@@ -22,8 +23,9 @@ const SIGKILL: i32 = 9;
 /// kill of the previous one.
 const MAX_UNCHECKED: u32 = 3;
 
-/// Kills `kills` children, and fails at the first loss.
-pub(crate) async fn run(kills: u64, seed: u64) -> Result<()> {
+/// Kills `kills` children, and fails at the first loss. With `resumes`, each child runs the event again that the one
+/// before did not finish.
+pub(crate) async fn run(kills: u64, seed: u64, resumes: bool) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let mut trial = Trial {
         random: fastrand::Rng::with_seed(seed),
@@ -31,6 +33,8 @@ pub(crate) async fn run(kills: u64, seed: u64) -> Result<()> {
         next: 1,
         turns: 0,
         pace: Pace::default(),
+        resumes,
+        unknown: HashSet::new(),
     };
     eprintln!("killing {kills} times with seed {seed}");
     let start = Instant::now();
@@ -54,7 +58,15 @@ pub(crate) async fn run(kills: u64, seed: u64) -> Result<()> {
             eprintln!("{kill} kills, {} turns, {:.0?}", trial.turns, start.elapsed());
         }
     }
-    println!("{kills} kills, {} acknowledged turns, nothing lost, nothing twice, {:.0?}", trial.turns, start.elapsed());
+    let unknown = match trial.unknown.len() {
+        0 => String::new(),
+        calls => format!("{calls} calls with an unknown outcome, "),
+    };
+    println!(
+        "{kills} kills, {} acknowledged turns, {unknown}nothing lost, nothing twice, {:.0?}",
+        trial.turns,
+        start.elapsed()
+    );
     Ok(())
 }
 
@@ -67,6 +79,10 @@ struct Trial {
     /// How many turns were acknowledged.
     turns: u64,
     pace: Pace,
+    /// Whether a turn that was interrupted goes on.
+    resumes: bool,
+    /// The calls that were interrupted after they had started, so that they did not run again.
+    unknown: HashSet<String>,
 }
 
 /// How long children take, so that kills are spread over everything they do.
@@ -82,7 +98,8 @@ impl Trial {
     /// Starts a child, kills it at a random moment, and updates the possible contents by what it acknowledged.
     fn kill_one(&mut self, dir: &Path) -> Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
-            .args([Path::new("child"), dir, Path::new(&self.next.to_string())])
+            .arg(if self.resumes { "resuming-child" } else { "child" })
+            .args([dir, Path::new(&self.next.to_string())])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -99,8 +116,10 @@ impl Trial {
             self.next += 1;
             self.turns += 1;
         }
-        self.possible = distinct(self.possible.iter().flat_map(|snapshot| snapshot.after_a_kill_in(self.next)));
-        self.next += 1;
+        if !self.resumes {
+            self.possible = distinct(self.possible.iter().flat_map(|snapshot| snapshot.after_a_kill_in(self.next)));
+            self.next += 1;
+        }
         Ok(())
     }
 
@@ -132,10 +151,21 @@ impl Trial {
     /// Opens the instance, as the next process would, and compares it with the possible contents.
     async fn check(&mut self, dir: &Path) -> Result<()> {
         let instance = agent(dir).await?.instance(KEY).await?;
+        if self.resumes {
+            // Also if it was committed, and the child was killed before it could say so.
+            instance.run(event(self.next)).await?;
+            self.possible = self.possible.iter().map(|snapshot| snapshot.after(self.next)).collect();
+            self.next += 1;
+        } else {
+            instance.abandon().await?;
+        }
         let lines: Vec<_> = instance.messages().await?.iter().map(|message| line(message)).collect();
         instance.close().await?;
-        let found = Snapshot { progress: progress(dir, &lines).await?, lines };
+        let mut found = Snapshot { progress: progress(dir, &lines).await?, lines };
         check_ledger(&dir.join("ledger"), &found.lines)?;
+        if self.resumes {
+            self.unknown.extend(found.forgive_unknown());
+        }
         if !self.possible.contains(&found) {
             return Err(Error::msg(format!(
                 "{found:#?} is none of {} possible contents, such as {:#?}",

@@ -1,7 +1,8 @@
 //! Kills processes that run turns, and compares what they leave with what was computed without the runtime (CRASH-01).
 //!
 //! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times. A second number is the seed of an earlier
-//! run: it repeats the random choices, but not the timing of the processes. `-- race 100000` opens one instance a
+//! run: it repeats the random choices, but not the timing of the processes. With `-- resume 10000`, each process runs
+//! the event again whose turn the one before did not finish, and every turn is there once. `-- race 100000` opens one instance a
 //! hundred thousand times in several processes while others delete it, and counts how often it is open twice. The
 //! parent uses the other subcommands to start the children.
 
@@ -27,7 +28,10 @@ fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let outcome = match args[..] {
-        ["child", dir, start] => number(start).and_then(|start| block_on(child::run(Path::new(dir), start))),
+        [name @ ("child" | "resuming-child"), dir, start] => {
+            let same_events = name == "resuming-child";
+            number(start).and_then(|start| block_on(child::run(Path::new(dir), start, same_events)))
+        }
         ["opener", dir, openings] => {
             number(openings).and_then(|openings| block_on(race::open(Path::new(dir), openings)))
         }
@@ -46,11 +50,15 @@ fn main() -> ExitCode {
         ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
         ["sharing", dir, writer] => sharing::run(Path::new(dir), writer),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
-        [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
+        ["resume", kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..), true))),
+        ["resume", kills, seed] => number(kills)
+            .and_then(|kills| Ok((kills, number(seed)?)))
+            .and_then(|(kills, seed)| block_on(kill::run(kills, seed, true))),
+        [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..), false))),
         [kills, seed] => number(kills)
             .and_then(|kills| Ok((kills, number(seed)?)))
-            .and_then(|(kills, seed)| block_on(kill::run(kills, seed))),
-        _ => Err(Error::msg("usage: goondan-crash KILLS [SEED], or goondan-crash race OPENINGS")),
+            .and_then(|(kills, seed)| block_on(kill::run(kills, seed, false))),
+        _ => Err(Error::msg("usage: goondan-crash [resume] KILLS [SEED], or goondan-crash race OPENINGS")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

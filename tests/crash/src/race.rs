@@ -133,7 +133,7 @@ async fn turn(opened: Opened, text: &str) -> Result<Opened> {
     opened.journal.begin(TurnStart::new(&turn))?;
     let event = MessageEvent::append(Message::user(text));
     conversation.apply(event.clone())?;
-    opened.journal.record(&event)?;
+    opened.journal.record(&event, None)?;
     opened.journal.commit(Commit::new(&turn, &conversation, &Default::default())).await?;
     Ok(opened)
 }

@@ -19,6 +19,15 @@ fn whenever_a_process_is_killed_no_turn_is_lost_or_stored_twice() {
 }
 
 #[test]
+#[covers("RESUME-01", "ONCE-01")]
+fn whenever_a_process_is_killed_the_next_one_goes_on_with_its_turn() {
+    let output = Command::new(PROGRAM).args(["resume", "150"]).output().unwrap();
+    let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert!(output_text.starts_with("150 kills, "), "{output_text}");
+}
+
+#[test]
 #[covers("EFFECT-01", "PAIR-01")]
 fn a_call_that_is_killed_is_not_run_again_and_the_model_is_told() {
     let dir = tempfile::tempdir().unwrap();

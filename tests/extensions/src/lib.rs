@@ -42,6 +42,7 @@ pub mod random_events;
 pub mod reload;
 pub mod reload_at_step;
 pub mod reply;
+pub mod resumed;
 pub mod rough;
 pub mod shared_state;
 pub mod sizes;

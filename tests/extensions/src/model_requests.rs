@@ -1,7 +1,7 @@
 //! Extensions that ask models by requests, and that read the conversation in a tool.
 
 use goondan::agent::{AgentRequest, AgentsApi};
-use goondan::middleware::ModelOptions;
+use goondan::middleware::{ModelFinish, ModelOptions};
 use goondan::prelude::*;
 use goondan::{Value, json};
 
@@ -38,7 +38,9 @@ impl ModelAsking {
         self.config.log.write(match answer.await {
             Ok(answer) => {
                 let tokens = answer.usage.map(|usage| usage.total_tokens);
-                format!("{} said {:?} for {tokens:?}", answer.target, answer.response)
+                let is_cut = answer.finish_reason == Some(ModelFinish::Length);
+                let cut = if is_cut { ", cut off" } else { "" };
+                format!("{} said {:?} for {tokens:?}{cut}", answer.target, answer.response)
             }
             Err(error) => format!("{} {}", error.code(), error.message()),
         });

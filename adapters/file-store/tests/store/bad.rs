@@ -51,7 +51,7 @@ async fn turn(opened: &mut Opened, turn: &str, text: String) -> Result<(), Error
     opened.journal.begin(TurnStart::new(&turn))?;
     let event = MessageEvent::append(Message::user(text));
     conversation.apply(event.clone())?;
-    opened.journal.record(&event)?;
+    opened.journal.record(&event, None)?;
     opened.journal.flush(Durability::Flushed).await?;
     opened.journal.commit(Commit::new(&turn, &conversation, &BTreeMap::new())).await?;
     conversation.fold();

@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use goondan_core::{
-    AgentEvent, AgentName, Conversation, Error, ErrorCode, ExtensionName, InstanceKey, Message, MessageEvent, TurnId,
+    AgentEvent, AgentName, Conversation, Error, ErrorCode, ExtensionName, FinishReason, InstanceKey, Message,
+    MessageEvent, TurnId,
 };
 use goondan_covers::covers;
 use goondan_file_store::FileStore;
-use goondan_runtime::store::{Commit, Opened, TurnOutcome, TurnStart};
+use goondan_runtime::store::{Commit, EventDigest, Opened, TurnOutcome, TurnStart};
 use goondan_runtime::{InstanceId, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -57,13 +58,13 @@ async fn turn(store: &FileStore, turn: &str, events: Vec<MessageEvent>, state: S
     let (turn, event) = (TurnId::from(turn), AgentEvent::input("where to?"));
     let Opened { base, mut journal, .. } = store.open(&id()).await.unwrap();
     let (mut conversation, _) = Conversation::from_base(base);
-    journal.begin(TurnStart::new(&turn).event(&event)).unwrap();
+    journal.begin(TurnStart::new(&turn).event(&event, EventDigest::of(&event))).unwrap();
     for event in events {
         conversation.apply(event.clone()).unwrap();
-        journal.record(&event).unwrap();
+        journal.record(&event, None).unwrap();
     }
-    let outcome = TurnOutcome::answered(event.id.clone());
-    let commit = Commit::new(&turn, &conversation, &state).outcome(&outcome);
+    let outcome = TurnOutcome::answered(event.id.clone(), FinishReason::TextResponse);
+    let commit = Commit::new(&turn, &conversation, &state).outcome(&outcome, Some(EventDigest::of(&event)));
     let base = store.instance_dir(&id()).join(BASE);
     if !unfinished {
         return journal.commit(commit).await.unwrap();
@@ -259,6 +260,8 @@ async fn no_file_that_is_cut_or_gone_changes_committed_content_silently() {
         patient.damage(file, None);
         counts.add(&patient.outcome(&format!("{file} is gone"), true).await);
         println!("idle, {file}: cut at each line end, and gone: {counts}");
-        assert!(file == EVENTS || counts.identical + counts.told == 0, "{file}: {counts}");
+        // Messages and states do not depend on the events that were answered.
+        let is_apart = file == EVENTS || file.ends_with("ended.jsonl");
+        assert!(is_apart || counts.identical + counts.told == 0, "{file}: {counts}");
     }
 }

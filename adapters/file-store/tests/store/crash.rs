@@ -136,7 +136,7 @@ async fn scenario() -> Vec<Turn> {
         journal.begin(TurnStart::new(&turn)).unwrap();
         for event in &events {
             conversation.apply(event.clone()).unwrap();
-            journal.record(event).unwrap();
+            journal.record(event, None).unwrap();
         }
         journal.flush(Durability::Flushed).await.unwrap();
         let before = snapshot(workspace.path());
@@ -224,7 +224,7 @@ impl Trial {
         };
         let more = append("more");
         conversation.apply(more.clone()).unwrap();
-        journal.record(&more).unwrap();
+        journal.record(&more, None).unwrap();
         journal.commit(Commit::new(&turn, &conversation, &State::new())).await.unwrap();
         drop(journal);
         let (continued, _journal) = Content::open(workspace.path()).await;

@@ -106,7 +106,7 @@ async fn turn(opened: Opened, text: &str) -> Result<(), Error> {
     events.extend(base.first().map(|message| MessageEvent::remove(message.id().clone())));
     for event in events {
         conversation.apply(event.clone())?;
-        journal.record(&event)?;
+        journal.record(&event, None)?;
     }
     journal.flush(Durability::Synced).await?;
     journal.note(&[runtime_event()])?;
@@ -121,7 +121,7 @@ async fn workspace() -> (TempDir, FileStore) {
     turn(store.open(&id("k")).await.unwrap(), "hidden").await.unwrap();
     let mut journal = store.open(&id("k")).await.unwrap().journal;
     journal.begin(TurnStart::new(&"interrupted".into())).unwrap();
-    journal.record(&MessageEvent::append(Message::user("hidden"))).unwrap();
+    journal.record(&MessageEvent::append(Message::user("hidden")), None).unwrap();
     drop(journal);
     let messages = workspace.path().join(INSTANCE).join("messages");
     let events = fs::read_to_string(messages.join("events.jsonl")).unwrap();

@@ -37,7 +37,7 @@ impl Live {
         self.opened.journal.begin(TurnStart::new(&turn))?;
         let event = MessageEvent::append(Message::user(text));
         self.conversation.apply(event.clone())?;
-        self.opened.journal.record(&event)?;
+        self.opened.journal.record(&event, None)?;
         Ok(turn)
     }
 

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use goondan_core::{
-    AgentEvent, AgentName, Auth, Conversation, Error, ErrorCode, InstanceKey, Principal, Secret, TurnId,
+    AgentEvent, AgentName, Auth, Conversation, Error, ErrorCode, FinishReason, InstanceKey, Principal, Secret, TurnId,
 };
+use goondan_covers::covers;
 use goondan_file_store::FileStore;
 use goondan_file_store::InstanceStatus;
-use goondan_runtime::store::{Commit, Durability, Opened, TurnOutcome, TurnStart};
+use goondan_runtime::store::{Commit, Durability, EndedTurn, EventDigest, Opened, TurnOutcome, TurnStart};
 use goondan_runtime::{InstanceId, Store};
 use serde_json::json;
 use tempfile::TempDir;
@@ -32,7 +33,7 @@ async fn open(store: &FileStore) -> Opened {
 /// Begins a turn, and leaves it open.
 async fn interrupted(store: &FileStore, event: &AgentEvent) {
     let mut opened = open(store).await;
-    opened.journal.begin(TurnStart::new(&"t".into()).event(event)).unwrap();
+    opened.journal.begin(TurnStart::new(&"t".into()).event(event, EventDigest::of(event))).unwrap();
     opened.journal.flush(Durability::Synced).await.unwrap();
 }
 
@@ -54,13 +55,13 @@ async fn an_interrupted_turn_knows_the_event_that_it_answers() {
     event.auth = Some(Auth::new(Principal::new("user", "u1")));
     interrupted(&store, &event).await;
     for _ in 0..2 {
-        assert_eq!(open(&store).await.interrupted.unwrap().event, Some(event.clone()));
+        assert_eq!(open(&store).await.interrupted.unwrap().input, Some(event.clone()));
     }
     let mut export = Vec::new();
     store.export(&id(), &mut export).unwrap();
     let copy = InstanceId { key: InstanceKey::new("copy").unwrap(), ..id() };
     store.import(&*export, Some(copy.clone())).unwrap();
-    assert_eq!(store.open(&copy).await.unwrap().interrupted.unwrap().event, Some(event));
+    assert_eq!(store.open(&copy).await.unwrap().interrupted.unwrap().input, Some(event));
 
     // Another implementation does not record the event, and a later version may record it in another form.
     for begin in [r#"{"turn":"t","baseBytes":0}"#, r#"{"turn":"t","baseBytes":0,"event":{"id":7}}"#] {
@@ -84,7 +85,7 @@ async fn no_secret_of_an_event_is_written() {
     interrupted(&store, &event).await;
     let written = fs::read_to_string(dir.join("messages/events.jsonl")).unwrap();
     assert!(!written.contains("s3cr3t") && !written.contains("chocolate"), "{written}");
-    let recorded = open(&store).await.interrupted.unwrap().event.unwrap();
+    let recorded = open(&store).await.interrupted.unwrap().input.unwrap();
     assert_eq!((recorded.id, recorded.input), (event.id, event.input));
     assert_eq!(recorded.metadata["key"], json!(["Bearer ***"]));
     assert_eq!(recorded.auth, Some(Auth::new(Principal::new("user", "***"))));
@@ -95,7 +96,7 @@ async fn the_outcome_of_the_last_turn_is_kept_until_the_next_one() {
     let (_workspace, store, dir) = store();
     let failure = Error::new(ErrorCode::MODEL, "overloaded".repeat(200));
     let outcomes = [
-        TurnOutcome::answered("e1".into()),
+        TurnOutcome::answered("e1".into(), FinishReason::TextResponse),
         TurnOutcome::failed("e2".into(), &failure),
         TurnOutcome::interrupted(Some("e3".into())),
         TurnOutcome::interrupted(None),
@@ -111,15 +112,41 @@ async fn the_outcome_of_the_last_turn_is_kept_until_the_next_one() {
         assert_eq!((read.outcome.as_ref(), read.open_turn), (Some(outcome), Some("t".into())));
         let events = dir.join("messages/events.jsonl");
         let text = fs::read_to_string(&events).unwrap();
-        assert!(text.len() < 1500, "a long message is cut: {text}");
+        assert!(text.lines().all(|line| line.len() < 1500), "a long message is cut: {text}");
         fs::write(&events, text.lines().next().unwrap().to_owned() + "\n").unwrap();
     }
     // An outcome of a later version is not known, and stops nothing.
-    let record = r#"{"committed":"t","baseBytes":0,"crc":0,"state":{},"outcome":{"type":"suspended","waits":[]}"#;
+    let record = r#"{"turn":"t","type":"suspended","waits":[]"#;
     let sum = crc32fast::hash(record.as_bytes());
-    fs::write(dir.join("messages/events.jsonl"), format!("{record},\"sum\":{sum}}}\n")).unwrap();
+    fs::write(dir.join("messages/ended.jsonl"), format!("{record},\"sum\":{sum}}}\n")).unwrap();
     assert_eq!(store.read(&id()).unwrap().outcome, None);
     open(&store).await;
+}
+
+#[tokio::test]
+#[covers("ONCE-01")]
+async fn the_newest_256_events_that_were_answered_are_known() {
+    let (_workspace, store, dir) = store();
+    let event = |number: usize| AgentEvent::input("go").with_id(format!("event-{number}"));
+    for number in 0..600 {
+        let mut opened = open(&store).await;
+        let (turn, event) = (TurnId::from(format!("t{number}").as_str()), event(number));
+        let digest = EventDigest::of(&event);
+        opened.journal.begin(TurnStart::new(&turn).event(&event, digest)).unwrap();
+        let outcome = TurnOutcome::answered(event.id.clone(), FinishReason::TextResponse);
+        let (conversation, state) = (Conversation::default(), BTreeMap::new());
+        let commit = Commit::new(&turn, &conversation, &state).outcome(&outcome, Some(digest));
+        opened.journal.commit(commit).await.unwrap();
+        let ended = opened.journal.outcome(&event.id).await.unwrap();
+        assert_eq!(ended, Some(EndedTurn::new(turn, Some(digest), outcome)));
+    }
+    let lines = fs::read_to_string(dir.join("messages/ended.jsonl")).unwrap().lines().count();
+    assert!(lines < 512, "it does not grow for ever");
+    let opened = open(&store).await;
+    for number in 0..600 {
+        let ended = opened.journal.outcome(&event(number).id).await.unwrap();
+        assert_eq!(ended.is_some(), number >= 344, "event {number}");
+    }
 }
 
 #[tokio::test]

@@ -30,12 +30,12 @@ async fn instance() -> (TempDir, FileStore, PathBuf) {
     journal.begin(TurnStart::new(&turn)).unwrap();
     for event in [append("a"), append("b")] {
         conversation.apply(event.clone()).unwrap();
-        journal.record(&event).unwrap();
+        journal.record(&event, None).unwrap();
     }
     let state = BTreeMap::from([(ExtensionName::new("notes").unwrap(), json!({ "n": 0.1 }))]);
     journal.commit(Commit::new(&turn, &conversation, &state)).await.unwrap();
     journal.begin(TurnStart::new(&"t2".into())).unwrap();
-    [append("c"), MessageEvent::remove("a")].iter().for_each(|event| journal.record(event).unwrap());
+    [append("c"), MessageEvent::remove("a")].iter().for_each(|event| journal.record(event, None).unwrap());
     journal.flush(Durability::Flushed).await.unwrap();
     drop(journal);
     let dir = store.instance_dir(&id("k"));
@@ -183,7 +183,7 @@ async fn closed_instance() -> (TempDir, FileStore, PathBuf) {
     turn.events.into_iter().for_each(|event| _ = conversation.apply(event).unwrap());
     let more = append("d");
     conversation.apply(more.clone()).unwrap();
-    journal.record(&more).unwrap();
+    journal.record(&more, None).unwrap();
     journal.commit(Commit::new(&turn.turn, &conversation, &BTreeMap::new())).await.unwrap();
     (workspace, store, dir)
 }

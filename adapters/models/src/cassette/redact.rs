@@ -14,7 +14,7 @@ use super::keys;
 use crate::http::Outgoing;
 
 /// The headers that are recorded; others could have keys.
-const HEADERS: [&str; 9] = [
+const HEADERS: [&str; 11] = [
     "content-type",
     "content-encoding",
     "anthropic-version",
@@ -22,6 +22,8 @@ const HEADERS: [&str; 9] = [
     "openai-version",
     "request-id",
     "x-request-id",
+    "x-amzn-errortype",
+    "x-amzn-requestid",
     "retry-after",
     "retry-after-ms",
 ];

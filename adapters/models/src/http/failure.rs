@@ -394,7 +394,8 @@ fn classify<'a>(
     if too_long || (status != Some(429) && says(&OVERFLOW)) {
         return FailureKind::ContextOverflow;
     }
-    let quota = is(&["insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"]);
+    let quota = is(&["insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"])
+        || is(&["ServiceQuotaExceededException"]);
     if quota
         || status == Some(402)
         || says(&["credit balance is too low", "insufficient balance", "used all available credits"])
@@ -402,7 +403,8 @@ fn classify<'a>(
         return FailureKind::Quota;
     }
     let auth = is(&["authentication_error", "permission_error", "invalid_api_key"])
-        || is(&["UNAUTHENTICATED", "PERMISSION_DENIED", "API_KEY_INVALID"]);
+        || is(&["UNAUTHENTICATED", "PERMISSION_DENIED", "API_KEY_INVALID"])
+        || is(&["IncompleteSignatureException", "ExpiredTokenException", "UnrecognizedClientException"]);
     if auth || matches!(status, Some(401 | 403)) || says(&["api key not valid", "incorrect api key"]) {
         return FailureKind::Auth;
     }
@@ -415,6 +417,10 @@ fn classify<'a>(
     if is(&["tool_use_failed"]) {
         // Groq's models sometimes write calls that cannot be read.
         return FailureKind::Answer;
+    }
+    if is(&["ModelErrorException", "ModelStreamErrorException", "modelStreamErrorException"]) {
+        // The status 424 of Amazon Bedrock: its model failed.
+        return FailureKind::Overloaded;
     }
     match status {
         Some(408 | 409 | 500..) => FailureKind::Overloaded,
@@ -432,7 +438,7 @@ fn classify<'a>(
 /// Returns the provider's id of the request.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
     let header = |name| headers.get(name)?.to_str().ok().map(plain);
-    ["request-id", "x-request-id"].into_iter().find_map(header)
+    ["request-id", "x-request-id", "x-amzn-requestid"].into_iter().find_map(header)
 }
 
 /// Returns how long the provider wants to be left alone.

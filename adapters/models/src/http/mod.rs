@@ -3,6 +3,8 @@
 mod client;
 mod events;
 mod failure;
+#[cfg(feature = "bedrock")]
+mod frames;
 mod limits;
 mod retry;
 mod sse;
@@ -12,6 +14,9 @@ pub use client::{Body, HttpClient, Incoming, Outgoing, Transport};
 pub use events::Events;
 pub(crate) use failure::request_id;
 pub use failure::{Failure, FailureKind};
+#[cfg(feature = "bedrock")]
+#[doc(hidden)]
+pub use frames::unframed;
 #[doc(hidden)]
 pub use limits::{Broken, Clock, Limits};
 #[doc(hidden)]

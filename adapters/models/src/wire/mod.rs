@@ -1,9 +1,13 @@
 //! The interfaces of providers.
 
 #[cfg(feature = "anthropic")]
+mod alternating;
+#[cfg(feature = "anthropic")]
 mod anthropic;
 #[cfg(feature = "chat")]
 mod chat;
+#[cfg(feature = "bedrock")]
+mod converse;
 mod doubled;
 mod encoding;
 #[cfg(any(feature = "chat", feature = "gemini"))]
@@ -33,6 +37,8 @@ use crate::http::Failure;
 pub use anthropic::Anthropic;
 #[cfg(feature = "chat")]
 pub use chat::{Chat, Dialect};
+#[cfg(feature = "bedrock")]
+pub use converse::Converse;
 pub use encoding::Encoding;
 #[cfg(feature = "gemini")]
 pub use gemini::Gemini;

@@ -7,6 +7,7 @@ mod cache_key;
 mod cassette;
 mod chat;
 mod config;
+mod converse;
 mod failures;
 mod files;
 mod gemini;

@@ -5,7 +5,7 @@ use goondan_core::ModelFinish;
 use goondan_covers::covers;
 use goondan_libraries::runs;
 use goondan_models::Answer;
-use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses, Wire};
 use goondan_runtime::DeltaSink;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -78,6 +78,29 @@ fn chat(place: &[String]) -> bool {
     let is_within = |name: &str| place.iter().any(|step| step == name);
     let is_call = is_within("arguments") || (is_one_of(place, &["id"]) && is_within("tool_calls"));
     is_call || is_one_of(place, &NAMES) || is_one_of(place, &["finish_reason", "error"])
+}
+
+fn converse(place: &[String]) -> bool {
+    const NAMES: [&str; 15] = [
+        "contentBlockStart",
+        "contentBlockDelta",
+        "contentBlockStop",
+        "contentBlockIndex",
+        "messageStop",
+        "start",
+        "delta",
+        "text",
+        "toolUse",
+        "input",
+        "name",
+        "toolUseId",
+        "reasoningContent",
+        "signature",
+        "stopReason",
+    ];
+    // A block without a name here, and the data of one that only the model can read.
+    let is_block = place.iter().any(|step| ["toolResult", "partOfTomorrow", "redactedContent"].contains(&&**step));
+    is_block || is_one_of(place, &NAMES) || (is_one_of(place, &["type"]) && begins_with(place, &["contentBlockStart"]))
 }
 
 fn gemini(place: &[String]) -> bool {
@@ -253,6 +276,8 @@ fn no_member_matters(folder: &str, wire: &impl Wire, needed: Needed) {
             let Ok(event) = serde_json::from_str::<Value>(event) else { continue };
             let mut places = Vec::new();
             unneeded(&event, &mut Vec::new(), needed, &mut places);
+            // Without a reason to stop, it is the counts that tell a whole answer from one that was cut off.
+            places.retain(|place| recording.name != "no-reason" || *place != ["usage"]);
             for place in places {
                 variants.extend(changes().into_iter().map(|change| (number, line, place.clone(), change)));
             }
@@ -294,6 +319,12 @@ fn no_member_of_anthropic_matters() {
 #[covers("WIRE-01")]
 fn no_member_of_chat_matters() {
     no_member_matters("chat", &Chat::new(Dialect::OPENROUTER), chat);
+}
+
+#[test]
+#[covers("WIRE-01")]
+fn no_member_of_converse_matters() {
+    no_member_matters("converse", &Converse, converse);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Pieces of answers that are not text: half a pair of surrogates, and bytes that are not UTF-8.
 
 use bytes::Bytes;
-use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Provider, providers};
 use serde_json::json;
 
@@ -19,6 +19,11 @@ data: {"type":"message_stop"}
 const CHAT: &str = r#"data: {"choices":[{"delta":{"content":"a PIECE b"},"finish_reason":"stop"}]}
 
 data: [DONE]
+
+"#;
+const CONVERSE: &str = r#"data: {"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"a PIECE b"}}}
+
+data: {"messageStop":{"stopReason":"end_turn"}}
 
 "#;
 const GEMINI: &str = r#"data: {"candidates":[{"content":{"parts":[{"text":"a PIECE b"}]},"finishReason":"STOP"}]}
@@ -58,6 +63,7 @@ async fn what_is_not_text_in_a_piece_is_replaced() {
         for (text, told) in [
             answer(&providers::ANTHROPIC, Anthropic, &with(ANTHROPIC)).await,
             answer(&providers::chat(&dialect), Chat::new(dialect), &with(CHAT)).await,
+            answer(&providers::BEDROCK, Converse, &with(CONVERSE)).await,
             answer(&providers::GEMINI, Gemini, &with(GEMINI)).await,
             answer(&providers::OPENAI, Responses, &with(RESPONSES)).await,
         ] {

@@ -2,13 +2,13 @@
 
 use goondan_core::ToolOutput;
 use goondan_covers::covers;
-use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Responses, Wire};
 use goondan_models::{HttpModel, Provider, providers};
 use goondan_runtime::DeltaSink;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{Asked, Framing, Played, Recording, Sent, Step, config, told};
+use crate::support::{Asked, Framing, Played, Recording, Sent, Step, config, told, weather};
 
 /// An interface whose recordings are checked.
 struct Case<W> {
@@ -81,7 +81,9 @@ impl<W: Wire> Case<W> {
             if answer.calls().next().is_none() {
                 messages.push(json!({ "role": "user", "content": "and then?" }));
             }
-            Asked::messages(messages.into()).of(&model, DeltaSink::none()).await.unwrap();
+            // Some interfaces take calls only beside tools.
+            let asked = Asked { tools: vec![weather()], ..Asked::messages(messages.into()) };
+            asked.of(&model, DeltaSink::none()).await.unwrap();
             assert_eq!((self.carried)(&sent.bodies()[1]), recording.expected["next"], "{}", recording.name);
         }
     }
@@ -109,6 +111,70 @@ impl<W: Wire> Case<W> {
         let error = cut.unwrap_err();
         assert_eq!(error.code(), "E_MODEL_NETWORK", "{error:?}");
         assert!(error.is_retryable());
+    }
+
+    /// As [`any_split_and_any_lost_tail`](Self::any_split_and_any_lost_tail), where only counts of tokens and what else
+    /// is about the answer can be lost after the reason why the model stopped.
+    fn any_split_and_any_tail_with_counts(&self, index: usize, cuts: &[usize], kept: usize) {
+        let recordings = Recording::all(self.folder);
+        let recording = &recordings[index % recordings.len()];
+        let (stream, expected) = (recording.stream(), &recording.expected["response"]);
+        let whole = self.played_in_pieces(stream.as_bytes(), cuts, stream.len()).unwrap();
+        assert_eq!(whole, *expected);
+        let said = |answer: &Value| {
+            let mut content = answer["content"].clone();
+            for rest in content.as_array_mut().unwrap().iter_mut().filter_map(|part| part.pointer_mut("/provider/rest"))
+            {
+                rest.as_object_mut().unwrap().shift_remove("aboutAnswer");
+            }
+            (
+                content.to_string().replace(&format!(r#","provider":{}"#, self.without_rest()), ""),
+                answer["finishReason"].clone(),
+            )
+        };
+        match self.played_in_pieces(stream.as_bytes(), cuts, kept % stream.len()) {
+            Ok(answer) => assert_eq!(said(&answer), said(expected)),
+            Err(error) => assert!(error.code() == "E_MODEL_NETWORK" && error.is_retryable(), "{error:?}"),
+        }
+    }
+
+    /// The data of a provider of which nothing is left.
+    fn without_rest(&self) -> Value {
+        json!({ "api": W::API, "model": "m", "rest": {} })
+    }
+}
+
+const CONVERSE: Case<Converse> = Case {
+    folder: "converse",
+    provider: providers::BEDROCK,
+    wire: || Converse,
+    carried: |body| {
+        let answer = body["messages"].as_array().unwrap().iter().find(|message| message["role"] == "assistant");
+        answer.map_or(Value::Null, |message| message["content"].clone())
+    },
+};
+
+#[tokio::test]
+async fn converse_decodes_however_the_bytes_arrive() {
+    CONVERSE.decodes_however_the_bytes_arrive().await;
+}
+
+#[tokio::test]
+#[covers("MODEL-01")]
+async fn converse_gives_the_blocks_back() {
+    CONVERSE.gives_the_blocks_back().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn converse_survives_any_split_and_any_lost_tail(
+        index: usize,
+        cuts in prop::collection::vec(any::<usize>(), 0..20),
+        kept: usize,
+    ) {
+        CONVERSE.any_split_and_any_tail_with_counts(index, &cuts, kept);
     }
 }
 
@@ -169,25 +235,13 @@ async fn chat_gives_the_messages_back() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// After the reason why the model stopped, only counts of tokens can be lost.
     #[test]
     fn chat_survives_any_split_and_any_lost_tail(
         index: usize,
         cuts in prop::collection::vec(any::<usize>(), 0..20),
         kept: usize,
     ) {
-        let recordings = Recording::all(CHAT.folder);
-        let recording = &recordings[index % recordings.len()];
-        let (stream, expected) = (recording.stream(), &recording.expected["response"]);
-        let whole = CHAT.played_in_pieces(stream.as_bytes(), &cuts, stream.len()).unwrap();
-        assert_eq!(whole, *expected);
-        match CHAT.played_in_pieces(stream.as_bytes(), &cuts, kept % stream.len()) {
-            Ok(answer) => assert_eq!(
-                (&answer["content"], &answer["finishReason"]),
-                (&expected["content"], &expected["finishReason"])
-            ),
-            Err(error) => assert!(error.code() == "E_MODEL_NETWORK" && error.is_retryable(), "{error:?}"),
-        }
+        CHAT.any_split_and_any_tail_with_counts(index, &cuts, kept);
     }
 }
 

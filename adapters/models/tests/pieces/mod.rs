@@ -65,6 +65,20 @@ pub(crate) const CHAT: Stream<'_> = Stream {
     end: concat!(r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#, "\n\ndata: [DONE]\n\n"),
 };
 
+pub(crate) const CONVERSE: Stream<'_> = Stream {
+    start: concat!(r#"data: {"messageStart":{"role":"assistant","p":"abcdefghij"}}"#, "\n\n"),
+    piece: concat!(
+        r#"data: {"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":" piece"},"p":"abcdefghijkl"}}"#,
+        "\n\n"
+    ),
+    end: concat!(
+        r#"data: {"messageStop":{"stopReason":"end_turn"}}"#,
+        "\n\n",
+        r#"data: {"metadata":{"usage":{"inputTokens":9,"outputTokens":3,"totalTokens":12}}}"#,
+        "\n\n"
+    ),
+};
+
 pub(crate) const GEMINI: Stream<'_> = Stream {
     start: "",
     piece: concat!(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks requests of all wires against the types of the official SDKs. From this directory:
 
-    python3 -m venv /tmp/sdks && /tmp/sdks/bin/pip install anthropic openai google-genai
+    python3 -m venv /tmp/sdks && /tmp/sdks/bin/pip install anthropic botocore openai google-genai
     /tmp/sdks/bin/python check.py [FILE...]
 
 A file is one of the requests or recordings here, whose member `body` or `next` is checked, or what the example `decode`
@@ -76,7 +76,34 @@ def gemini():
     return Request.model_validate
 
 
-WIRES = {"anthropic": anthropic, "chat": chat, "responses": responses, "gemini": gemini}
+def converse():
+    from botocore.session import Session
+    from botocore.validate import ParamValidator
+
+    shape = Session().get_service_model("bedrock-runtime").operation_model("ConverseStream").input_shape
+
+    def unknown(value, shape, place):
+        """Returns the members that the SDK does not know: its validator lets them pass."""
+        if shape.type_name == "structure" and isinstance(value, dict) and not getattr(shape, "is_document_type", False):
+            for name, inner in value.items():
+                known = shape.members.get(name)
+                yield from unknown(inner, known, f"{place}/{name}") if known else [f"{place}/{name}"]
+        elif shape.type_name == "list" and isinstance(value, list):
+            for index, inner in enumerate(value):
+                yield from unknown(inner, shape.member, f"{place}/{index}")
+
+    def check(body):
+        body = {"modelId": "m", **body}
+        report = ParamValidator().validate(body, shape)
+        wrong = [report.generate_report()] if report.has_errors() else []
+        wrong += [f"unknown member {place}" for place in unknown(body, shape, "")]
+        if wrong:
+            raise ValueError("\n".join(wrong))
+
+    return check
+
+
+WIRES = {"anthropic": anthropic, "converse": converse, "chat": chat, "responses": responses, "gemini": gemini}
 
 
 def bodies(path):
@@ -102,6 +129,9 @@ def around(wire, answer):
             return {"model": "m", "stream": True, "messages": [user, answer, user]}
         case "responses", list():
             return {"model": "m", "stream": True, "input": [user, *answer]}
+        case "converse", list():
+            user = {"role": "user", "content": [{"text": "go on"}]}
+            return {"messages": [user, {"role": "assistant", "content": answer}, user]}
         case "gemini", list():
             return {"contents": [{"role": "model", "parts": answer}]}
     return answer
@@ -119,9 +149,12 @@ def main():
             count += 1
             try:
                 checks[wire](body)
-            except ValidationError as error:
+            except ValueError as error:
                 wrong += 1
                 print(f"{path.relative_to(HERE.parent) if path.is_relative_to(HERE.parent) else path}:")
+                if not isinstance(error, ValidationError):
+                    print("   ", error)
+                    continue
                 # A value that fits none of several types is reported once for each: the nearest has the fewest.
                 for problem in error.errors(include_url=False, include_input=False)[:60]:
                     print("   ", "/".join(str(part) for part in problem["loc"]), "-", problem["msg"])

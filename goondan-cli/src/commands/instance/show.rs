@@ -69,6 +69,7 @@ fn end_line(
 fn end_paragraph(conversation: &StoredConversation, status: InstanceStatus) -> String {
     let mut text = match &conversation.outcome {
         Some(TurnOutcome::Answered { event, .. }) => format!("(the last turn answered {event})\n"),
+        Some(TurnOutcome::Cancelled { event, .. }) => format!("(the last turn, for {event}, was cancelled)\n"),
         Some(TurnOutcome::Failed { event, code, message, .. }) => {
             format!("(the last turn, for {event}, failed: {code}: {message})\n")
         }

@@ -138,17 +138,22 @@ impl<'a> Batch<'a> {
 
     async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
         let Self { conversation, args, signals, reloader, .. } = self;
-        let instance = &conversation.instance;
+        let (instance, event) = (&conversation.instance, input.into());
+        let id = event.id.clone();
         let turn = async {
             if args.stream {
-                signals.run_turn(answer::stream(instance.run_stream(input)), args.grace()).await
+                signals.run_turn(answer::stream(instance.run_stream(event)), args.grace()).await
             } else {
-                signals.run_turn(instance.run(input), args.grace()).await
+                signals.run_turn(instance.run(event), args.grace()).await
             }
         };
         let own = &instance.id().agent;
         let report = |outcome| output::eprint_styled(&describe(outcome, own, Styled::new(false)));
-        match reloader.while_running(turn, report).await {
+        let end = reloader.while_running(turn, report).await;
+        if end.is_cut_short() {
+            instance.cancel(&id).await?;
+        }
+        match end {
             TurnEnd::Completed(result) => self.print(&result),
             TurnEnd::Interrupted => Ok(Flow::Exit(Outcome::Interrupted)),
             TurnEnd::Drained(result) => {

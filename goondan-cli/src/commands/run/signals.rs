@@ -62,7 +62,7 @@ impl Signals {
         self.pending.store(false, Ordering::Release);
     }
 
-    /// Awaits `turn`. SIGINT cancels it; SIGTERM and SIGHUP leave it `grace` to complete.
+    /// Awaits `turn`. SIGINT cuts it short; SIGTERM and SIGHUP leave it `grace` to complete.
     pub(crate) async fn run_turn<T>(&mut self, turn: impl Future<Output = T>, grace: Duration) -> TurnEnd<T> {
         let mut turn = Box::pin(turn);
         match race(turn.as_mut(), self.next()).await {
@@ -84,6 +84,13 @@ pub(crate) enum TurnEnd<T> {
     Interrupted,
     /// The process is to exit. `None` if the turn was cancelled at the end of the grace period.
     Drained(Option<T>),
+}
+
+impl<T> TurnEnd<T> {
+    /// Returns whether the turn did not run to its end, and is to be cancelled.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::Drained(None))
+    }
 }
 
 fn forward(

@@ -48,6 +48,16 @@ pub enum RuntimeEvent {
         #[serde(flatten)]
         scope: EventScope,
     },
+    /// A turn that was interrupted goes on. It has started before, and the number of its steps goes on too.
+    // RESUME-01
+    #[serde(rename = "turn.resumed")]
+    TurnResumed {
+        /// When and where it happened.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// How often it was gone on with, this time included.
+        number: u32,
+    },
     /// The last step of a turn is over; the turn is about to be stored.
     #[serde(rename = "turn.completed")]
     TurnCompleted {
@@ -260,6 +270,7 @@ impl RuntimeEvent {
     pub fn name(&self) -> &'static str {
         match self {
             Self::TurnStarted { .. } => "turn.started",
+            Self::TurnResumed { .. } => "turn.resumed",
             Self::TurnCompleted { .. } => "turn.completed",
             Self::TurnFailed { .. } => "turn.failed",
             Self::StepStarted { .. } => "step.started",
@@ -279,6 +290,7 @@ impl RuntimeEvent {
     pub fn scope(&self) -> &EventScope {
         match self {
             Self::TurnStarted { scope }
+            | Self::TurnResumed { scope, .. }
             | Self::TurnCompleted { scope, .. }
             | Self::TurnFailed { scope, .. }
             | Self::StepStarted { scope, .. }

@@ -56,6 +56,7 @@ fn each_event_has_the_json_form_of_the_contract() {
     let said = MessageData::new(Role::User, "hi");
     for (event, name, own) in [
         (RuntimeEvent::TurnStarted { scope: scope() }, "turn.started", json!({})),
+        (RuntimeEvent::TurnResumed { scope: scope(), number: 2 }, "turn.resumed", json!({ "number": 2 })),
         (
             RuntimeEvent::TurnCompleted { scope: scope(), step_count: 3, duration, token_usage: Some(usage) },
             "turn.completed",
@@ -235,6 +236,7 @@ fn spans_form_a_tree_in_the_trace_of_their_turn() {
         turn: TurnId::from("t1"),
         trace: TraceId::random(),
         input: AgentEvent::input("hi"),
+        resumption: 0,
     };
     let scope = EventScope::now(&info, step);
     assert_eq!((scope.span, scope.trace_id, scope.turn_id), (step, info.trace, info.turn));

@@ -43,6 +43,10 @@ pub trait MessageHost: RunHost {
     /// Returns the access to other agents.
     // AGENTS-01
     fn agents(&self) -> &dyn AgentsHost;
+    /// Returns whether the layers run before their core a second time, because the turn was interrupted after they
+    /// had reached it: what they emit is in the conversation already.
+    // RESUME-01
+    fn is_repeated(&self) -> bool;
     /// Applies a message event to the conversation. An error, of the event or of the store, fails the step before the
     /// model is called. `by` is the extension whose layer runs.
     // D-24

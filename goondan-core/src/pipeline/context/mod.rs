@@ -45,6 +45,12 @@ macro_rules! shared_members {
             &self.host.scope().trace
         }
 
+        /// Returns how often the turn was gone on with after an interruption: 0 while it runs for the first time.
+        // RESUME-01
+        pub fn resumption(&self) -> u32 {
+            self.host.scope().resumption
+        }
+
         /// Returns the extension whose middleware is running.
         pub fn extension_name(&self) -> Option<&ExtensionName> {
             self.frame.extension()
@@ -78,6 +84,39 @@ macro_rules! message_members {
         // AGENTS-03, D-33
         pub fn agents(&self) -> AgentsApi<'_> {
             AgentsApi::new(self.host.agents(), self.frame.extension())
+        }
+
+        /// Returns whether this layer has run before its `next` already, in the same turn before it was interrupted,
+        /// and what it emitted then is in the conversation: what it emits now is not applied again. It becomes false
+        /// once `next` has run. A layer that pays for what it emits asks this first.
+        ///
+        /// ```
+        /// use goondan::agent::AgentRequest;
+        /// use goondan::prelude::*;
+        ///
+        /// # struct Advice;
+        /// # #[goondan::extension(name = "advice")]
+        /// # impl Advice {
+        /// #     #[init]
+        /// #     fn new() -> Self {
+        /// #         Self
+        /// #     }
+        /// #
+        /// /// Asks another agent for advice, once.
+        /// #[middleware(turn)]
+        /// async fn advise(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        ///     if !ctx.is_repeated() {
+        ///         let request = AgentRequest::new("advisor").input("What should I pay attention to?");
+        ///         let advice = ctx.agents().request(request).await?;
+        ///         ctx.emit(MessageEvent::append(Message::system(advice.response)));
+        ///     }
+        ///     next.run(ctx).await
+        /// }
+        /// # }
+        /// ```
+        // RESUME-01
+        pub fn is_repeated(&self) -> bool {
+            self.host.is_repeated()
         }
 
         /// Changes the conversation at once. A message that is appended, or replaces another, gets this extension as

@@ -47,6 +47,7 @@ result_fields! {
         steps: u32 = "steps",
         tool_calls: Vec<ToolCallSummary> = "toolCalls",
         usage: Option<TokenUsage> = "usage",
+        stored: Option<bool> = "stored",
     }
     local {}
 }
@@ -83,6 +84,7 @@ impl TurnResult {
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
                 usage: None.into(),
+                stored: None.into(),
             }),
         }
     }
@@ -138,9 +140,24 @@ impl TurnResult {
         self.data.field(|data| &data.tool_calls)
     }
 
-    /// Returns the tokens that all model calls of the turn used, if the model reports them.
+    /// Returns the tokens that all model calls of the turn used, if the model reports them. Those before an
+    /// interruption are not counted.
     pub fn usage(&self) -> Option<TokenUsage> {
         *self.data.field(|data| &data.usage)
+    }
+
+    /// Returns whether no turn ran, because the event was answered before: the answer is that of the conversation, as it
+    /// is now, and there are no steps, calls and tokens.
+    // ONCE-01
+    pub fn is_stored(&self) -> bool {
+        self.data.field(|data| &data.stored).unwrap_or_default()
+    }
+
+    /// Returns whether the event was answered before, and the answer is no longer in the conversation: a window, a
+    /// compaction or a person has taken it out, or the turn had none.
+    // ONCE-01
+    pub fn answer_is_gone(&self) -> bool {
+        self.is_stored() && self.response().is_none()
     }
 }
 
@@ -153,6 +170,8 @@ pub trait TurnResultExt {
         response: Option<Arc<Message>>,
         usage: Option<TokenUsage>,
     ) -> Self;
+    /// Returns the result of a turn that has ended earlier.
+    fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self;
     /// Sets the tokens that all model calls of the turn took.
     fn set_usage(&mut self, usage: Option<TokenUsage>);
     /// Sets how many steps the turn had, and its tool calls.
@@ -180,8 +199,15 @@ impl TurnResultExt for TurnResult {
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
                 usage: usage.into(),
+                stored: None.into(),
             }),
         }
+    }
+
+    fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
+        let mut result = Self::from_parts(turn, finish_reason, response, None);
+        result.data.get_mut().stored = Some(true).into();
+        result
     }
 
     fn set_usage(&mut self, usage: Option<TokenUsage>) {

@@ -13,6 +13,7 @@ pub struct Findings {
     files: Vec<PathBuf>,
     recordings: Vec<PathBuf>,
     hosts: Vec<String>,
+    variables: Vec<String>,
 }
 
 impl Findings {
@@ -49,6 +50,12 @@ impl Findings {
         self.hosts.push(url.into());
     }
 
+    /// Adds a variable of the environment that the model reads although no setting names it.
+    // TRUST-01
+    pub fn variable(&mut self, name: impl Into<String>) {
+        self.variables.push(name.into());
+    }
+
     /// Iterates over what was found.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.found.iter()
@@ -67,6 +74,11 @@ impl Findings {
     /// Returns the hosts that no setting names.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
+    }
+
+    /// Returns the variables of the environment that no setting names.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
     }
 }
 

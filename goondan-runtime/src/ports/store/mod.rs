@@ -1,6 +1,7 @@
 //! The `Store` trait, through which the runtime persists conversations.
 
 mod instance_id;
+mod interrupted;
 mod outcome;
 
 use std::collections::BTreeMap;
@@ -8,13 +9,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use goondan_core::{
-    AgentEvent, BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, RuntimeEvent,
-    ToolCallId, TurnId,
+    AgentEvent, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result,
+    RuntimeEvent, ToolCallId, TurnId,
 };
 use serde_json::Value;
 
 pub use instance_id::InstanceId;
-pub use outcome::TurnOutcome;
+pub use interrupted::{EmittedBy, Facts, Interrupted, Reached};
+pub use outcome::{EndedTurn, EventDigest, TurnOutcome};
 
 /// Persists instances. Implement it to keep them elsewhere than in files or memory.
 pub trait Store: Send + Sync + 'static {
@@ -84,8 +86,8 @@ fn no_shared_state(extension: &ExtensionName) -> Error {
 pub struct Opened {
     /// The messages after the last committed turn, oldest first.
     pub base: Vec<Arc<Message>>,
-    /// The turn that was running when the last process ended, if any. The journal continues this turn: the runtime
-    /// closes and commits it before anything else.
+    /// The turn that was open when the instance was closed or the last process ended, if any. The journal continues
+    /// this turn: the runtime goes on with it, or closes and commits it, before another one begins.
     pub interrupted: Option<Interrupted>,
     /// The committed state of the extensions.
     pub state: BTreeMap<ExtensionName, Value>,
@@ -103,35 +105,6 @@ impl Opened {
     }
 }
 
-/// A turn that ended without a commit.
-#[derive(Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Interrupted {
-    /// The turn.
-    pub turn: TurnId,
-    /// The event that started it, if the store knows it. Secrets are masked in it, as far as they were known when it
-    /// was recorded, and of its authentication only the principal is kept.
-    pub event: Option<AgentEvent>,
-    /// Its recorded message events.
-    pub events: Vec<MessageEvent>,
-    /// The calls that were recorded with [`Journal::start_call`].
-    pub started: Vec<ToolCallId>,
-}
-
-impl Interrupted {
-    /// The turn `turn` with the events that it recorded and the calls whose start it recorded.
-    pub fn new(turn: TurnId, events: Vec<MessageEvent>, started: Vec<ToolCallId>) -> Self {
-        Self { turn, event: None, events, started }
-    }
-
-    /// Sets the event that started the turn.
-    #[must_use]
-    pub fn event(mut self, event: AgentEvent) -> Self {
-        self.event = Some(event);
-        self
-    }
-}
-
 /// A turn that begins.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -140,23 +113,29 @@ pub struct TurnStart<'a> {
     pub turn: &'a TurnId,
     /// The event that it answers. `None` for a turn that only stores state.
     pub event: Option<&'a AgentEvent>,
+    /// The digest of the event.
+    pub digest: Option<EventDigest>,
 }
 
 impl<'a> TurnStart<'a> {
     /// The start of `turn`.
     pub fn new(turn: &'a TurnId) -> Self {
-        Self { turn, event: None }
+        Self { turn, event: None, digest: None }
     }
 
     /// Sets the event that the turn answers.
     #[must_use]
-    pub fn event(mut self, event: &'a AgentEvent) -> Self {
-        self.event = Some(event);
+    pub fn event(mut self, event: &'a AgentEvent, digest: EventDigest) -> Self {
+        (self.event, self.digest) = (Some(event), Some(digest));
         self
     }
 }
 
-/// The write side of one open instance. A turn is one `begin`, any number of `record` and `flush`, and one `commit`.
+/// The write side of one open instance. A turn is one `begin`, any number of records and flushes, and one `commit`.
+/// A turn that is not committed when the journal is dropped is returned by the next opening.
+///
+/// An error with the code `E_STORE_UNAVAILABLE` says that the store cannot be reached now. No model reads it and no turn
+/// ends by it: the turn stays open, and the caller runs its event again.
 pub trait Journal: Send + Sync {
     /// Starts a turn.
     ///
@@ -164,11 +143,12 @@ pub trait Journal: Send + Sync {
     /// When the store cannot record it.
     fn begin(&mut self, turn: TurnStart<'_>) -> Result<()>;
 
-    /// Records an event of the running turn. It may stay in memory until the next [`Journal::flush`].
+    /// Records a message event of the running turn, and who emitted it if it was a layer. It may stay in memory until
+    /// the next [`Journal::flush`].
     ///
     /// # Errors
     /// When the store cannot record it.
-    fn record(&mut self, event: &MessageEvent) -> Result<()>;
+    fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()>;
 
     /// Records that a call of the running turn that must not run twice starts now. After a crash, the next opening
     /// can then tell it from a call that never started. Like an event, the record may stay in memory until the next
@@ -178,6 +158,44 @@ pub trait Journal: Send + Sync {
     /// When the store cannot record it.
     // EFFECT-01
     fn start_call(&mut self, call: &ToolCallId) -> Result<()>;
+
+    /// Records something that the running turn has reached. Like an event, it may stay in memory until the next flush.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    // RESUME-01
+    fn reached(&mut self, what: &Reached) -> Result<()>;
+
+    /// Records state that extensions have set in the running turn. It belongs to the next record that is a fact (see
+    /// [`Facts`]), and is dropped with what comes before that one if there is none.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    // RESUME-01
+    fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()>;
+
+    /// Records that the open turn goes on with its first `keep` message events; the others are taken back.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    // RESUME-01
+    fn resume(&mut self, keep: usize) -> Result<()>;
+
+    /// Records state that has changed while a turn is open and does not run. It counts at once. Like a commit, it
+    /// survives whatever happens to the machine.
+    ///
+    /// # Errors
+    /// When it is not stored.
+    // RESUME-01
+    fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Returns how the turn ended that answered `event`, if it is one of the newest 256 at least. Most often none did:
+    /// it is asked before each turn.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    // ONCE-01
+    fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>>;
 
     /// Writes everything recorded so far, at least as durably as `durability` says.
     ///
@@ -229,19 +247,43 @@ pub struct Commit<'a> {
     pub state: &'a BTreeMap<ExtensionName, Value>,
     /// How the turn ended. `None` for a turn that only stores state: the outcome of the turn before it stays.
     pub outcome: Option<&'a TurnOutcome>,
+    /// The digest of the event that the turn answered, if it is known.
+    pub digest: Option<EventDigest>,
 }
 
 impl<'a> Commit<'a> {
     /// The commit of `turn`, with the state that changed.
     pub fn new(turn: &'a TurnId, conversation: &'a Conversation, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
-        Self { turn, conversation, state, outcome: None }
+        Self { turn, conversation, state, outcome: None, digest: None }
     }
 
     /// Sets how the turn ended.
     #[must_use]
-    pub fn outcome(mut self, outcome: &'a TurnOutcome) -> Self {
-        self.outcome = Some(outcome);
+    pub fn outcome(mut self, outcome: &'a TurnOutcome, digest: Option<EventDigest>) -> Self {
+        (self.outcome, self.digest) = (Some(outcome), digest);
         self
+    }
+
+    /// Returns how the turn ended, for [`Journal::outcome`].
+    pub fn ended(&self) -> Option<EndedTurn> {
+        Some(EndedTurn::new(self.turn.clone(), self.digest, self.outcome?.clone()))
+    }
+}
+
+/// A turn that is open and does not run.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Suspend<'a> {
+    /// The turn.
+    pub turn: &'a TurnId,
+    /// The new state of the extensions that changed theirs.
+    pub state: &'a BTreeMap<ExtensionName, Value>,
+}
+
+impl<'a> Suspend<'a> {
+    /// The turn `turn`, with the state that changed.
+    pub fn new(turn: &'a TurnId, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
+        Self { turn, state }
     }
 }
 

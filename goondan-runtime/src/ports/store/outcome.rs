@@ -1,16 +1,17 @@
 //! How a turn ended, as its commit stores it.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use goondan_core::{Error, ErrorCode, EventId};
-use serde::{Deserialize, Serialize};
+use goondan_core::{AgentEvent, Error, ErrorCode, EventId, FinishReason, TurnId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The number of characters of an error's message that are stored.
 const MAX_MESSAGE: usize = 500;
 
 /// How a turn ended, and the event that it answered. The answer itself is in the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum TurnOutcome {
     /// The turn ended with a result.
@@ -18,6 +19,8 @@ pub enum TurnOutcome {
     Answered {
         /// The event that started the turn.
         event: EventId,
+        /// Why the turn ended.
+        finish_reason: FinishReason,
     },
     /// The turn ended with an error.
     #[non_exhaustive]
@@ -29,19 +32,25 @@ pub enum TurnOutcome {
         /// Its message; a long one is cut.
         message: String,
     },
-    /// The caller was dropped or the process died while the turn ran, and the turn was closed later.
+    /// The turn was interrupted, and closed later without an answer.
     #[non_exhaustive]
     Interrupted {
         /// The event that started the turn. `None` if its record does not say, as in files of other implementations.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         event: Option<EventId>,
     },
+    /// The turn was cancelled.
+    #[non_exhaustive]
+    Cancelled {
+        /// The event that started the turn.
+        event: EventId,
+    },
 }
 
 impl TurnOutcome {
     /// The outcome of a turn that ended with a result.
-    pub fn answered(event: EventId) -> Self {
-        Self::Answered { event }
+    pub fn answered(event: EventId, finish_reason: FinishReason) -> Self {
+        Self::Answered { event, finish_reason }
     }
 
     /// The outcome of a turn that `error` ended.
@@ -59,11 +68,125 @@ impl TurnOutcome {
         Self::Interrupted { event }
     }
 
+    /// The outcome of a turn that was cancelled.
+    pub fn cancelled(event: EventId) -> Self {
+        Self::Cancelled { event }
+    }
+
     /// Returns the event that started the turn.
     pub fn event(&self) -> Option<&EventId> {
         match self {
-            Self::Answered { event } | Self::Failed { event, .. } => Some(event),
+            Self::Answered { event, .. } | Self::Failed { event, .. } | Self::Cancelled { event } => Some(event),
             Self::Interrupted { event } => event.as_ref(),
         }
+    }
+}
+
+/// A turn that has ended, as stores keep it, so that its event is answered once.
+// ONCE-01
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct EndedTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// The digest of its event, if the store knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<EventDigest>,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: TurnOutcome,
+}
+
+impl EndedTurn {
+    /// The turn `turn`.
+    pub fn new(turn: TurnId, digest: Option<EventDigest>, outcome: TurnOutcome) -> Self {
+        Self { turn, digest, outcome }
+    }
+}
+
+/// A digest of what an event asks for: its type, its text and files, its source, its principal and its metadata. Two
+/// events with one id and different digests are not the same event. It is written as 16 hexadecimal digits.
+// ONCE-01
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventDigest(u64);
+
+impl EventDigest {
+    /// Returns the digest of `event`.
+    pub fn of(event: &AgentEvent) -> Self {
+        let mut hash = Fnv::new();
+        hash.text(&event.kind);
+        hash.text(event.input.as_deref().unwrap_or_default());
+        hash.text(&event.source.kind);
+        hash.text(&event.source.name);
+        if let Some(principal) = event.auth.as_ref().and_then(|auth| auth.principal.as_ref()) {
+            hash.text(&principal.kind);
+            hash.text(&principal.id);
+        }
+        if !event.content.is_empty() {
+            hash.json(&event.content);
+        }
+        for members in [&event.source.other, &event.metadata] {
+            if !members.is_empty() {
+                hash.json(members);
+            }
+        }
+        Self(hash.0)
+    }
+}
+
+impl fmt::Display for EventDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Serialize for EventDigest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventDigest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        u64::from_str_radix(&text, 16).map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// FNV-1a with 64 bits: the same in every version, and fast for the short texts that most events are.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// Adds a text and its end, so that two texts are not taken for others with the same letters.
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+        self.bytes(&[0xff]);
+    }
+
+    fn json(&mut self, value: &impl Serialize) {
+        // Maps of strings are always written, and this writer does not fail.
+        _ = serde_json::to_writer(&mut *self, value);
+        self.bytes(&[0xff]);
+    }
+}
+
+impl std::io::Write for Fnv {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

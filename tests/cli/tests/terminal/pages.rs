@@ -159,7 +159,7 @@ const BLOCKS: &[Block] = &[
         before: "",
         lines: &[
             (
-                "python3 -m venv /tmp/sdks && /tmp/sdks/bin/pip install anthropic openai google-genai",
+                "python3 -m venv /tmp/sdks && /tmp/sdks/bin/pip install anthropic botocore openai google-genai",
                 Needs("the network"),
             ),
             ("/tmp/sdks/bin/python adapters/models/tests/requests/check.py", Needs("the SDKs")),

@@ -1,7 +1,6 @@
 //! Requests of Anthropic.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use goondan_core::{MessageData, Part, Result, Role, ToolChoice, ToolItem};
 use serde::{Serialize, Serializer};
@@ -9,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::blocks::{Block, Kind};
 use super::options::{self, Thinking};
+use crate::wire::alternating::{ASSISTANT, Alternating, OMITTED, USER};
 use crate::wire::legal::{is_word, replaced_id, substitute, word};
 use crate::wire::tool::{Schema, Tool};
 use crate::wire::{Encoding, Settings};
@@ -24,15 +24,13 @@ struct Body<'a> {
     messages: &'a Messages<'a>,
 }
 
-const USER: &str = "user";
-const ASSISTANT: &str = "assistant";
-
 /// Writes the body of a request.
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let mut thinking = options::thinking(request.model(), request.options());
     let (mut system, mut messages) = conversation(request, request.with_reasoning() && thinking != Thinking::Off);
     let is_forced = matches!(request.options().tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
-    let may_think = request.with_reasoning() && !is_forced && messages.turn_began_with_thinking();
+    let may_think =
+        request.with_reasoning() && !is_forced && messages.0.turn_began(Block::is_result, Block::is_thinking);
     if matches!(thinking, Thinking::Budget(_)) && !may_think {
         // A forced call has no reasoning before it. In other cases, another model began the turn, or its reasoning is
         // gone: Anthropic refuses to begin in the middle of a turn, and to read reasoning in a turn without it.
@@ -51,11 +49,8 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
             (None, Some(Tool::Step(function))) => function.cache_control = Some(mark),
             (None, _) => {}
         }
-        // CACHE-01: the end of the request before is there again, also if a step has added more blocks than the
-        // provider looks back, or if what comes after it is in one request alone.
-        let ends = [messages.end_of_request_before(), messages.blocks.len().checked_sub(1)];
-        for end in ends.into_iter().flatten() {
-            if let Some(block) = messages.blocks.get_mut(end).filter(|block| !block.is_thinking()) {
+        for end in messages.0.ends() {
+            if let Some(block) = messages.0.blocks.get_mut(end).filter(|block| !block.is_thinking()) {
                 block.cache = Some(mark);
             }
         }
@@ -66,7 +61,7 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
 /// Returns the instructions and the messages, whose roles alternate.
 fn conversation<'a>(request: &'a Encoding<'_>, with_reasoning: bool) -> (Vec<Block<'a>>, Messages<'a>) {
     let mut system: Vec<_> = request.system().map(Block::text).into_iter().collect();
-    let mut messages = Messages::default();
+    let mut messages = Alternating::default();
     // Most messages have one block, or a text and a call.
     messages.blocks.reserve(request.messages().len() * 3 / 2);
     for message in request.messages() {
@@ -78,21 +73,15 @@ fn conversation<'a>(request: &'a Encoding<'_>, with_reasoning: bool) -> (Vec<Blo
                 if role == Role::System {
                     messages.blocks[start..].iter_mut().for_each(mark_as_system);
                 }
-                messages.added(if role == Role::Assistant { ASSISTANT } else { USER }, start);
+                messages.added(if role == Role::Assistant { ASSISTANT } else { USER }, start, || Block::text(OMITTED));
             }
         }
     }
-    messages.put_results_first();
-    (system, messages)
+    messages.put_results_first(Block::is_result);
+    (system, Messages(messages))
 }
 
-/// The messages of a request. All their blocks are in one list.
-#[derive(Default)]
-struct Messages<'a> {
-    blocks: Vec<Block<'a>>,
-    /// The role of each message, and where its blocks begin.
-    starts: Vec<(&'static str, usize)>,
-}
+struct Messages<'a>(Alternating<Block<'a>>);
 
 #[derive(Serialize)]
 struct Message<'a> {
@@ -100,59 +89,9 @@ struct Message<'a> {
     content: &'a [Block<'a>],
 }
 
-impl Messages<'_> {
-    /// Notes that blocks were added from `start` on. Without any, there is no message; those of the same role as before
-    /// belong to that message.
-    fn added(&mut self, role: &'static str, start: usize) {
-        if self.blocks.len() == start {
-            return;
-        }
-        match self.starts.last() {
-            Some((last, _)) if *last == role => {}
-            None if role == ASSISTANT => {
-                // The first message must be the user's.
-                self.blocks.insert(0, Block::text("[The beginning of the conversation is left out.]"));
-                self.starts = vec![(USER, 0), (ASSISTANT, 1)];
-            }
-            _ => self.starts.push((role, start)),
-        }
-    }
-
-    /// Returns the range of blocks of each message.
-    fn ranges(&self) -> impl DoubleEndedIterator<Item = (&'static str, Range<usize>)> {
-        let ends = |index: usize| self.starts.get(index + 1).map_or(self.blocks.len(), |(_, start)| *start);
-        self.starts.iter().enumerate().map(move |(index, (role, start))| (*role, *start..ends(index)))
-    }
-
-    fn iter(&self) -> impl DoubleEndedIterator<Item = Message<'_>> {
-        self.ranges().map(|(role, range)| Message { role, content: &self.blocks[range] })
-    }
-
-    /// Moves the results of tools to the beginning of their messages, or Anthropic does not find them.
-    fn put_results_first(&mut self) {
-        let of_user: Vec<_> = self.ranges().filter(|(role, range)| *role == USER && range.len() > 1).collect();
-        for (_, range) in of_user {
-            self.blocks[range].sort_by_key(|block| !block.is_result());
-        }
-    }
-
-    /// Returns the last block before the newest answer.
-    fn end_of_request_before(&self) -> Option<usize> {
-        let newest = self.starts.iter().rfind(|(role, _)| *role == ASSISTANT);
-        newest.and_then(|(_, start)| start.checked_sub(1))
-    }
-
-    /// Whether the running turn has no calls yet, or began with reasoning.
-    fn turn_began_with_thinking(&self) -> bool {
-        let of_turn = |message: &Message<'_>| message.role == ASSISTANT || message.content.iter().all(Block::is_result);
-        let turn = self.iter().rev().take_while(of_turn).filter(|message| message.role == ASSISTANT);
-        turn.last().and_then(|first| first.content.first()).is_none_or(Block::is_thinking)
-    }
-}
-
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
+        serializer.collect_seq(self.0.iter().map(|(role, content)| Message { role, content }))
     }
 }
 

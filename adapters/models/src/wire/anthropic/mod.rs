@@ -3,7 +3,7 @@
 mod blocks;
 mod decode;
 mod encode;
-mod options;
+pub(super) mod options;
 
 use std::borrow::Cow;
 

@@ -7,14 +7,14 @@ use super::Anthropic;
 use crate::wire::{Encoding, Settings, Wire, refuse_option};
 
 /// The tokens of an answer, besides those of its reasoning, unless the options say it. Anthropic requires a limit.
-const MAX_TOKENS: u32 = 8192;
+pub(in crate::wire) const MAX_TOKENS: u32 = 8192;
 
 /// The least that Anthropic takes as a budget for reasoning.
 const LEAST_BUDGET: u32 = 1024;
 
 /// How a model reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Thinking {
+pub(in crate::wire) enum Thinking {
     /// As the provider sees fit if nothing is said.
     Unsaid,
     /// Not at all.
@@ -42,7 +42,7 @@ const BUDGET_ONLY: [&str; 12] = [
 ];
 
 /// Returns the budget that is an effort's equal, for models that know budgets alone.
-fn budget_of(effort: ReasoningEffort) -> u32 {
+pub(in crate::wire) fn budget_of(effort: ReasoningEffort) -> u32 {
     match effort {
         ReasoningEffort::Minimal => LEAST_BUDGET,
         ReasoningEffort::Low => 4096,
@@ -53,7 +53,7 @@ fn budget_of(effort: ReasoningEffort) -> u32 {
 }
 
 /// Returns how `model` is to reason.
-pub(super) fn thinking(model: &str, options: &ModelOptions) -> Thinking {
+pub(in crate::wire) fn thinking(model: &str, options: &ModelOptions) -> Thinking {
     let budget = options.reasoning.budget_tokens.map(|tokens| tokens.get());
     match (options.reasoning.effort, budget) {
         (None, None) => Thinking::Unsaid,
@@ -73,6 +73,12 @@ pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     if options.seed.is_some() {
         return refuse("seed", "Anthropic has no such option");
     }
+    check_thinking(Anthropic::API, model, options)
+}
+
+/// Checks what models of Anthropic cannot do, over the interface `api`.
+pub(in crate::wire) fn check_thinking(api: &str, model: &str, options: &ModelOptions) -> Result<()> {
+    let refuse = |option, why| Err(refuse_option(api, option, why));
     if matches!(options.reasoning.summary, Some(ReasoningSummary::Concise | ReasoningSummary::Detailed)) {
         return refuse("reasoning/summary", "Anthropic knows `auto` and `off` only");
     }
@@ -112,7 +118,7 @@ pub(super) fn settings(
     settings.set("model", model);
     settings.set("max_tokens", max_tokens);
     settings.set("stream", true);
-    set_thinking(&mut settings, options, thinking);
+    set_thinking(options, thinking, |object, name, value| settings.set_in(object, name, value));
     if let Some(temperature) = options.temperature {
         settings.set("temperature", temperature);
     }
@@ -139,26 +145,34 @@ pub(super) fn settings(
     Ok((settings, provider_tools))
 }
 
-fn set_thinking(settings: &mut Settings, options: &ModelOptions, thinking: Thinking) {
+/// Sets the members of the objects `thinking` and `output_config`.
+pub(in crate::wire) fn set_thinking(
+    options: &ModelOptions,
+    thinking: Thinking,
+    mut set_in: impl FnMut(&'static str, &'static str, Value),
+) {
     match thinking {
         Thinking::Unsaid => {}
-        Thinking::Off => settings.set("thinking", json!({ "type": "disabled" })),
-        Thinking::Budget(budget) => settings.set("thinking", json!({ "type": "enabled", "budget_tokens": budget })),
+        Thinking::Off => set_in("thinking", "type", "disabled".into()),
+        Thinking::Budget(budget) => {
+            set_in("thinking", "type", "enabled".into());
+            set_in("thinking", "budget_tokens", budget.into());
+        }
         Thinking::Adaptive => {
-            settings.set("thinking", json!({ "type": "adaptive" }));
+            set_in("thinking", "type", "adaptive".into());
             let effort = match options.reasoning.effort {
                 Some(ReasoningEffort::Minimal | ReasoningEffort::Low) => "low",
                 Some(ReasoningEffort::High) => "high",
                 Some(ReasoningEffort::Max) => "max",
                 _ => "medium",
             };
-            settings.set_in("output_config", "effort", effort);
+            set_in("output_config", "effort", effort.into());
         }
     }
     if matches!(thinking, Thinking::Budget(_) | Thinking::Adaptive) {
         match options.reasoning.summary {
-            Some(ReasoningSummary::Auto) => settings.set_in("thinking", "display", "summarized"),
-            Some(ReasoningSummary::Off) => settings.set_in("thinking", "display", "omitted"),
+            Some(ReasoningSummary::Auto) => set_in("thinking", "display", "summarized".into()),
+            Some(ReasoningSummary::Off) => set_in("thinking", "display", "omitted".into()),
             _ => {}
         }
     }

@@ -9,6 +9,7 @@ pub(super) enum Api {
     Responses,
     Gemini,
     Chat,
+    Converse,
 }
 
 impl Api {
@@ -19,6 +20,7 @@ impl Api {
             Self::Responses => responses(thought, text),
             Self::Gemini => gemini(thought, text),
             Self::Chat => chat(thought, text),
+            Self::Converse => converse(thought, text),
         };
         let event = |event: &Value| {
             let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
@@ -31,7 +33,7 @@ impl Api {
     /// What the provider's own address has after the host.
     pub(super) fn base(self) -> &'static str {
         match self {
-            Self::Anthropic | Self::Gemini => "",
+            Self::Anthropic | Self::Gemini | Self::Converse => "",
             Self::Responses | Self::Chat => "/v1",
         }
     }
@@ -129,5 +131,23 @@ fn chat(thought: &str, text: [&str; 2]) -> Vec<Value> {
         chunk(json!({ "content": text[1] }), Value::Null),
         chunk(json!({}), json!("stop")),
         usage,
+    ]
+}
+
+fn converse(thought: &str, text: [&str; 2]) -> Vec<Value> {
+    let delta =
+        |index: u32, delta: Value| json!({ "contentBlockDelta": { "contentBlockIndex": index, "delta": delta } });
+    let stop = |index: u32| json!({ "contentBlockStop": { "contentBlockIndex": index } });
+    vec![
+        json!({ "messageStart": { "role": "assistant" } }),
+        delta(0, json!({ "reasoningContent": { "text": thought } })),
+        delta(0, json!({ "reasoningContent": { "signature": "ZXhhbXBsZQ==" } })),
+        stop(0),
+        delta(1, json!({ "text": text[0] })),
+        delta(1, json!({ "text": text[1] })),
+        stop(1),
+        json!({ "messageStop": { "stopReason": "end_turn" } }),
+        json!({ "metadata": { "usage": { "inputTokens": 20, "outputTokens": 12, "totalTokens": 32 },
+                              "metrics": { "latencyMs": 400 } } }),
     ]
 }

@@ -17,8 +17,9 @@ use super::lines;
 use crate::support::{Reply, Server};
 
 /// The folders of real models, what they speak, and what their address has after the host.
-const EXAMPLES: [(&str, Api, &str); 6] = [
+const EXAMPLES: [(&str, Api, &str); 7] = [
     ("anthropic", Api::Anthropic, ""),
+    ("bedrock", Api::Converse, ""),
     ("openai", Api::Responses, "/v1"),
     ("gemini", Api::Gemini, ""),
     ("ollama", Api::Chat, "/v1"),
@@ -68,8 +69,8 @@ fn without_times(mut lines: Vec<Value>) -> Vec<Value> {
 #[tokio::test]
 async fn the_cassettes_of_the_examples_are_what_recording_writes() {
     for (name, api, base) in EXAMPLES {
-        let server =
-            Server::start(CONVERSATION.map(|(_, thought, text)| Reply::events(&api.stream(thought, text)))).await;
+        let reply = if api == Api::Converse { Reply::framed } else { Reply::events };
+        let server = Server::start(CONVERSATION.map(|(_, thought, text)| reply(&api.stream(thought, text)))).await;
         let root = tempfile::tempdir().unwrap();
         let bundle = fs::read_to_string(example(name).join("goondan.yaml")).unwrap();
         // With a key of its own, and the server instead of the provider.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use goondan_core::{BoxFuture, ErrorCode, Part, Result};
 use goondan_models::cassette::CassetteConfig;
 use goondan_models::http::{Failure, FailureKind, Incoming, Outgoing, Transport};
-use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Cassette, HttpModel, Provider, providers};
 use goondan_runtime::{CassetteMode, DeltaSink, ModelDelta};
 use serde_json::{Value, json};
@@ -121,6 +121,7 @@ async fn plays_all<W: Wire>(folder: &str, provider: Provider, wire: impl Fn() ->
 #[tokio::test]
 async fn what_was_recorded_over_each_interface_is_played_piece_by_piece_without_key_and_network() {
     plays_all("anthropic", providers::ANTHROPIC, || Anthropic).await;
+    plays_all("converse", providers::BEDROCK, || Converse).await;
     plays_all("responses", providers::OPENAI, || Responses).await;
     plays_all("gemini", providers::GEMINI, || Gemini).await;
     let chat = providers::chat(&Dialect::OPENROUTER);

@@ -23,6 +23,7 @@ impl Framing {
 /// A file `NAME.jsonl`, one event per line, and `NAME.expected.json` with:
 /// - `response`: what the model returns,
 /// - `told`: the pieces, if they matter,
+/// - `source`: `documented`, if the stream is known from the documentation of the provider alone,
 /// - `next`: what of it the next request carries, as the interface writes it.
 pub(crate) struct Recording {
     pub(crate) name: String,

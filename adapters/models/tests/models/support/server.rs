@@ -63,6 +63,19 @@ impl Reply {
         Self::new("200 OK", text).header("content-type", "text/event-stream")
     }
 
+    /// The same events, each with one member, as an event stream of AWS.
+    pub(crate) fn framed(text: &str) -> Self {
+        let body = text.lines().filter_map(|line| line.strip_prefix("data: ")).flat_map(frame).collect();
+        let framed = Self { body, ..Self::new("200 OK", "") };
+        framed.header("content-type", "application/vnd.amazon.eventstream").header("x-amzn-requestid", "aws-1")
+    }
+
+    /// Changes the last byte of the body.
+    pub(crate) fn corrupted(mut self) -> Self {
+        *self.body.last_mut().unwrap() ^= 1;
+        self
+    }
+
     /// A response with a status and a JSON body.
     pub(crate) fn json(status: &str, body: &Value) -> Self {
         Self::new(status, &body.to_string()).header("content-type", "application/json")
@@ -115,6 +128,30 @@ impl Reply {
     pub(crate) fn endless(self) -> Self {
         Self { endless: true, ..self }
     }
+}
+
+/// Returns the frame of an event: lengths, a checksum, headers, the payload, a checksum.
+fn frame(event: &str) -> Vec<u8> {
+    let event: Value = serde_json::from_str(event).unwrap();
+    let (name, payload) = event.as_object().unwrap().iter().next().unwrap();
+    let (kind, type_name) =
+        if name.ends_with("Exception") { ("exception", ":exception-type") } else { ("event", ":event-type") };
+    let mut headers = Vec::new();
+    for (name, value) in [(type_name, &**name), (":content-type", "application/json"), (":message-type", kind)] {
+        headers.push(u8::try_from(name.len()).unwrap());
+        headers.extend_from_slice(name.as_bytes());
+        headers.push(7);
+        headers.extend_from_slice(&u16::try_from(value.len()).unwrap().to_be_bytes());
+        headers.extend_from_slice(value.as_bytes());
+    }
+    let payload = payload.to_string();
+    let mut frame = u32::try_from(headers.len() + payload.len() + 16).unwrap().to_be_bytes().to_vec();
+    frame.extend_from_slice(&u32::try_from(headers.len()).unwrap().to_be_bytes());
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    frame.extend_from_slice(&headers);
+    frame.extend_from_slice(payload.as_bytes());
+    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
+    frame
 }
 
 impl Server {

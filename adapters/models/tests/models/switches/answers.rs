@@ -1,4 +1,4 @@
-//! Answers of four interfaces with signed reasoning, a text and calls, and what requests to them carry.
+//! Answers of five interfaces with signed reasoning, a text and calls, and what requests to them carry.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ impl Said {
 
     /// Returns whether the answer over `api` has something that only its own model may read again.
     pub(super) fn marked(&self, api: Api) -> bool {
-        self.reasons || api != Api::Anthropic
+        self.reasons || !api.has_budget()
     }
 
     fn thought(&self) -> String {
@@ -38,6 +38,7 @@ impl Said {
     fn ids(&self, api: Api) -> Vec<String> {
         let id = |place: usize| match api {
             Api::Anthropic => format!("toolu_{}{place}", self.number),
+            Api::Converse => format!("tooluse_{}{place}", self.number),
             Api::Responses => format!("call_{}{place}", self.number),
             // Without ids.
             Api::Gemini => String::new(),
@@ -51,6 +52,7 @@ impl Said {
     pub(super) fn stream(&self, api: Api) -> String {
         let events = match api {
             Api::Anthropic => self.anthropic(),
+            Api::Converse => self.converse(),
             Api::Responses => self.responses(),
             Api::Gemini => self.gemini(),
             Api::Chat => self.chat(),
@@ -69,6 +71,25 @@ impl Said {
         let begin = json!({ "type": "message_start", "message": {} });
         let end = json!({ "type": "message_stop" });
         [begin].into_iter().chain(blocks.into_iter().enumerate().map(start)).chain([end]).collect()
+    }
+
+    fn converse(&self) -> Vec<Value> {
+        let piece =
+            |index: usize, delta: Value| json!({ "contentBlockDelta": { "contentBlockIndex": index, "delta": delta } });
+        let mut events = Vec::new();
+        if self.reasons {
+            events.push(piece(0, json!({ "reasoningContent": { "text": self.thought() } })));
+            events.push(piece(0, json!({ "reasoningContent": { "signature": self.mark() } })));
+        }
+        events.push(piece(1, json!({ "text": self.text() })));
+        for (index, id) in self.ids(Api::Converse).into_iter().enumerate() {
+            let start = json!({ "toolUse": { "toolUseId": id, "name": TOOL } });
+            events.push(json!({ "contentBlockStart": { "contentBlockIndex": index + 2, "start": start } }));
+        }
+        let reason = if self.calls { "tool_use" } else { "end_turn" };
+        events.push(json!({ "messageStop": { "stopReason": reason } }));
+        events.push(json!({ "metadata": { "usage": {} } }));
+        events
     }
 
     fn responses(&self) -> Vec<Value> {
@@ -136,7 +157,7 @@ pub(super) struct Exchange {
 /// Returns the calls and results in a request, in their order.
 pub(super) fn exchanges(api: Api, body: &Value) -> Vec<Exchange> {
     let (list, inner) = match api {
-        Api::Anthropic => ("messages", "content"),
+        Api::Anthropic | Api::Converse => ("messages", "content"),
         Api::Responses => ("input", ""),
         Api::Gemini => ("contents", "parts"),
         Api::Chat => ("messages", "tool_calls"),
@@ -148,6 +169,8 @@ pub(super) fn exchanges(api: Api, body: &Value) -> Vec<Exchange> {
             Some("function_call") => (false, &part["call_id"]),
             Some("function_call_output") => (true, &part["call_id"]),
             _ if part["role"] == "tool" => (true, &part["tool_call_id"]),
+            _ if part["toolUse"].is_object() => (false, &part["toolUse"]["toolUseId"]),
+            _ if part["toolResult"].is_object() => (true, &part["toolResult"]["toolUseId"]),
             _ if part["functionCall"].is_object() => (false, &part["functionCall"]["id"]),
             _ if part["functionResponse"].is_object() => (true, &part["functionResponse"]["id"]),
             _ => return None,

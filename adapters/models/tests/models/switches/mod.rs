@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use goondan::prelude::*;
 use goondan::{Agent, json, json::Value};
 use goondan_covers::covers;
-use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses};
+use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses};
 use goondan_models::{ModelConfig, providers};
 
 use crate::support::{Reply, Server, config};
@@ -19,10 +19,16 @@ enum Api {
     Responses,
     Gemini,
     Chat,
+    Converse,
 }
 
 impl Api {
-    const ALL: [Self; 4] = [Self::Anthropic, Self::Responses, Self::Gemini, Self::Chat];
+    const ALL: [Self; 5] = [Self::Anthropic, Self::Responses, Self::Gemini, Self::Chat, Self::Converse];
+
+    /// Returns whether the model, one of Anthropic, can have a budget for its reasoning.
+    fn has_budget(self) -> bool {
+        [Self::Anthropic, Self::Converse].contains(&self)
+    }
 
     /// Returns whether the provider accepts an id of a call. Gemini finds results by their order too.
     fn accepts(self, id: Option<&str>) -> bool {
@@ -30,6 +36,7 @@ impl Api {
         match (self, id) {
             (_, Some("")) => false,
             (Self::Anthropic, Some(id)) => id.len() <= 128 && id.chars().all(legal),
+            (Self::Converse, Some(id)) => id.len() <= 64 && id.chars().all(legal),
             (Self::Responses, Some(id)) => id.len() <= 64,
             (Self::Chat, Some(id)) => id.len() <= 40,
             (Self::Gemini, _) => true,
@@ -48,6 +55,7 @@ impl Api {
             Self::Anthropic => agent.named_model(name, config.model(&providers::ANTHROPIC, Anthropic).unwrap()),
             Self::Responses => agent.named_model(name, config.model(&providers::OPENAI, Responses).unwrap()),
             Self::Gemini => agent.named_model(name, config.model(&providers::GEMINI, Gemini).unwrap()),
+            Self::Converse => agent.named_model(name, config.model(&providers::BEDROCK, Converse).unwrap()),
             Self::Chat => {
                 let dialect = Dialect::OPENROUTER;
                 agent.named_model(name, config.model(&providers::chat(&dialect), Chat::new(dialect)).unwrap())
@@ -88,8 +96,11 @@ async fn served(api: Api, answers: [Said; 2], budget: bool) -> (Server, ModelCon
     let mut config = config(server.url());
     // A refused request would be repeated.
     config.retries.max = 4;
+    if api == Api::Converse {
+        config.model = "anthropic.m".to_owned();
+    }
     let reasoning =
-        if budget && api == Api::Anthropic { json!({ "budgetTokens": 2048 }) } else { json!({ "effort": "high" }) };
+        if budget && api.has_budget() { json!({ "budgetTokens": 2048 }) } else { json!({ "effort": "high" }) };
     config.options = serde_json::from_value(json!({ "reasoning": reasoning })).unwrap();
     (server, config)
 }
@@ -100,7 +111,7 @@ async fn check(first: Api, second: Api, budget: bool) {
     let said = |number, calls| Said { number, reasons: true, calls };
     let mut answers = [said(0, true), said(1, true), said(2, false), said(3, false)];
     // Anthropic's models cannot begin to reason against a budget in the middle of a turn.
-    answers[1].reasons = !(budget && second == Api::Anthropic);
+    answers[1].reasons = !(budget && second.has_budget());
     let (server_1, config_1) = served(first, [answers[0], answers[2]], budget).await;
     let (server_2, config_2) = served(second, [answers[1], answers[3]], budget).await;
     let agent = Agent::builder("assistant").extension::<Switch>(json!({}));
@@ -123,13 +134,14 @@ async fn check(first: Api, second: Api, budget: bool) {
         }
         let called = answers[..number].iter().filter(|said| said.calls).count();
         assert_calls_are_answered(api, &request.body, called, &case);
-        if api == Api::Anthropic {
+        if api.has_budget() {
             let expected = match (budget, number) {
                 (false, _) => "adaptive",
                 (true, 1) => "disabled",
                 (true, _) => "enabled",
             };
-            assert_eq!(request.body["thinking"]["type"], expected, "{case}");
+            let members = request.body.get("additionalModelRequestFields").unwrap_or(&request.body);
+            assert_eq!(members["thinking"]["type"], expected, "{case}");
         }
         if api == Api::Gemini {
             assert_signed(&request.body, &case);

@@ -177,6 +177,7 @@ impl<'a> Repl<'a> {
         let mut view = TurnView::new(&mut progress, self.args.reasoning);
         let event = files::event(input, std::mem::take(&mut self.files));
         let instance = &self.conversation.instance;
+        let id = event.id.clone();
         let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
@@ -184,6 +185,9 @@ impl<'a> Repl<'a> {
         let turn = self.signals.run_turn(view.watch(turn), self.args.grace());
         let end = self.reloader.while_running(turn, reload).await;
         reloaded.iter().for_each(output::eprint_styled);
+        if end.is_cut_short() {
+            instance.cancel(&id).await?;
+        }
         match end {
             TurnEnd::Completed(result) => {
                 report(result?);

@@ -1,0 +1,203 @@
+//! A turn that ended without a commit, and how far it came.
+// RESUME-01
+
+use std::collections::BTreeMap;
+
+use goondan_core::{AgentEvent, EventId, ExtensionName, MessageEvent, ModelFinish, ToolCallId, ToolError, TurnId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::EventDigest;
+
+/// A turn that ended without a commit.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Interrupted {
+    /// The turn.
+    pub turn: TurnId,
+    /// The id of the event that started it, if the store knows it.
+    pub event: Option<EventId>,
+    /// The event itself, if the store keeps it. Secrets are masked in it, as far as they were known when it was
+    /// recorded, and of its authentication only the principal is kept.
+    pub input: Option<AgentEvent>,
+    /// The digest of the event, if the store knows it.
+    pub digest: Option<EventDigest>,
+    /// Its recorded message events.
+    pub events: Vec<MessageEvent>,
+    /// The calls that were recorded with [`Journal::start_call`](super::Journal::start_call).
+    pub started: Vec<ToolCallId>,
+    /// What the runtime noted beside them.
+    pub facts: Facts,
+}
+
+impl Interrupted {
+    /// The turn `turn`, of which nothing else is recorded.
+    pub fn new(turn: TurnId) -> Self {
+        Self {
+            turn,
+            event: None,
+            input: None,
+            digest: None,
+            events: Vec::new(),
+            started: Vec::new(),
+            facts: Facts::default(),
+        }
+    }
+
+    /// Sets the event that started the turn.
+    #[must_use]
+    pub fn input(mut self, event: AgentEvent) -> Self {
+        self.event = Some(event.id.clone());
+        self.input = Some(event);
+        self
+    }
+}
+
+/// What is known of an open turn beside its message events. A store that keeps the records of a turn makes it by
+/// passing each to the member of its kind, in their order.
+///
+/// A *fact* is what the runtime itself has noted: a message event that no layer emitted, something that was reached, a
+/// call that started. A turn that goes on keeps everything up to the newest fact; what layers emitted after that is
+/// taken back, because they run again.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Facts {
+    /// How many message events there were at the newest fact.
+    pub newest: usize,
+    /// The message events that layers emitted, each with its index.
+    pub emitted: Vec<(usize, EmittedBy)>,
+    /// What was reached, each with the number of the message events before it.
+    pub reached: Vec<(usize, Reached)>,
+    /// The state that extensions had at the newest fact, if they changed it in the turn.
+    pub state: BTreeMap<ExtensionName, Value>,
+    /// How often the turn was gone on with.
+    pub resumptions: u32,
+    /// How often since the newest fact.
+    pub in_vain: u32,
+    /// State that was recorded after the newest fact. It counts from the next one on.
+    pending: BTreeMap<ExtensionName, Value>,
+}
+
+/// Whose layer emitted a message event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum EmittedBy {
+    /// A layer of the turn, of this extension.
+    Turn(ExtensionName),
+    /// A layer of the step that ran.
+    Step(ExtensionName),
+}
+
+impl EmittedBy {
+    /// Returns the extension.
+    pub fn extension(&self) -> &ExtensionName {
+        match self {
+            Self::Turn(extension) | Self::Step(extension) => extension,
+        }
+    }
+}
+
+/// Something that a turn has reached, noted beside its message events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Reached {
+    /// All layers of the turn have run `next`.
+    TurnCore,
+    /// The step with this index has begun.
+    Step(u32),
+    /// All layers of the step with this index have run `next`.
+    StepCore(u32),
+    /// The model has answered: the next message event is its answer, or the correction that it is sent.
+    #[serde(rename_all = "camelCase")]
+    #[non_exhaustive]
+    Answer {
+        /// Why the model stopped, if it says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finish_reason: Option<ModelFinish>,
+        /// What is wrong with a malformed answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// A call ended with an error: the next message event is what the model reads of it.
+    #[non_exhaustive]
+    Failed {
+        /// The call.
+        call: ToolCallId,
+        /// The error.
+        error: ToolError,
+    },
+}
+
+impl Reached {
+    /// An answer of the model.
+    pub(crate) fn answer(finish_reason: Option<ModelFinish>, problem: Option<String>) -> Self {
+        Self::Answer { finish_reason, problem }
+    }
+
+    /// The failure of a call.
+    pub(crate) fn failed(call: ToolCallId, error: ToolError) -> Self {
+        Self::Failed { call, error }
+    }
+}
+
+impl Facts {
+    /// Takes in the message event with this index, and who emitted it if it was a layer.
+    pub fn event(&mut self, index: usize, by: Option<&EmittedBy>) {
+        match by {
+            Some(by) => self.emitted.push((index, by.clone())),
+            None => self.fact(index + 1),
+        }
+    }
+
+    /// Takes in something that was reached after so many message events.
+    pub fn reached(&mut self, events: usize, what: Reached) {
+        // The two are notes about the fact that follows.
+        if !matches!(what, Reached::Answer { .. } | Reached::Failed { .. }) {
+            self.fact(events);
+        }
+        self.reached.push((events, what));
+    }
+
+    /// Takes in the start of a call after so many message events.
+    pub fn started(&mut self, events: usize) {
+        self.fact(events);
+    }
+
+    /// Takes in state that belongs to the next fact.
+    pub fn state(&mut self, state: BTreeMap<ExtensionName, Value>) {
+        self.pending.extend(state);
+    }
+
+    /// Takes in that the turn goes on with its first `keep` message events.
+    pub fn resumed(&mut self, keep: usize) {
+        self.emitted.retain(|(index, _)| *index < keep);
+        self.pending.clear();
+        self.resumptions += 1;
+        self.in_vain += 1;
+    }
+
+    /// Takes in state that has changed while the turn did not run.
+    pub fn suspended(&mut self, state: BTreeMap<ExtensionName, Value>) {
+        self.state.extend(state);
+    }
+
+    /// Forgets everything, for the next turn.
+    pub fn clear(&mut self) {
+        self.newest = 0;
+        self.emitted.clear();
+        self.reached.clear();
+        self.state.clear();
+        self.pending.clear();
+        (self.resumptions, self.in_vain) = (0, 0);
+    }
+
+    fn fact(&mut self, events: usize) {
+        self.newest = events;
+        self.in_vain = 0;
+        if !self.pending.is_empty() {
+            self.state.append(&mut self.pending);
+        }
+    }
+}

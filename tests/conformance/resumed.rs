@@ -1,0 +1,502 @@
+//! RESUME-01, ONCE-01: a turn that is interrupted anywhere goes on, and is as one that was not.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use conformance_extensions::resumed::Resuming;
+use goondan::agent::{LocalRouter, TurnUpdate};
+use goondan::conversation::{Content, MessageData, Role};
+use goondan::event::{AgentEvent, RuntimeEvent};
+use goondan::middleware::{FinishReason, TurnResult};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan::store::{FileStore, MemoryStore, Store};
+use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
+use goondan_covers::{both_linkages, covers};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+
+use crate::breaking::{Break, Breaking, Plan};
+use crate::linkage::Extended;
+use crate::support::Log;
+
+/// A model whose answer depends on how many answers it has given in the conversation.
+struct Answering {
+    answers: Vec<Value>,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Model for Answering {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let is_corrected = |text: &str| text.starts_with("Your last answer could not be used");
+        let is_given = |message: &MessageData| message.role == Role::Assistant || is_corrected(&message.content.text());
+        let given = request.messages().filter(|message| is_given(message)).count();
+        let texts: Vec<_> = request.messages().map(|message| texts(&message.content)).collect();
+        self.requests.lock().unwrap().push(texts.join(" | "));
+        let answer = self.answers[given.min(self.answers.len() - 1)].clone();
+        Box::pin(async move { Ok(serde_json::from_value(answer)?) })
+    }
+}
+
+/// What a turn does.
+struct Scenario {
+    name: &'static str,
+    config: Value,
+    answers: Vec<Value>,
+}
+
+/// What is left of a turn.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    text: String,
+    messages: Vec<String>,
+    states: BTreeMap<String, Value>,
+    requests: Vec<String>,
+    ran: Vec<String>,
+}
+
+fn calls(tools: &[&str]) -> Value {
+    let call = |(at, tool): (usize, &&str)| json!({ "id": format!("{tool}{at}"), "name": format!("resuming__{tool}"), "args": {} });
+    let calls: Vec<_> = tools.iter().enumerate().map(call).collect();
+    json!({ "toolCalls": calls, "finishReason": "tool-calls" })
+}
+
+fn says(text: &str) -> Value {
+    json!({ "text": text, "finishReason": "stop" })
+}
+
+fn texts(content: &Content) -> String {
+    content.texts().collect::<Vec<_>>().join(" ")
+}
+
+fn said(outcome: Result<TurnResult>) -> String {
+    match outcome {
+        Ok(result) => result.text().into_owned(),
+        Err(error) => format!("{}: {}", error.code(), error.message()),
+    }
+}
+
+/// How a turn that was interrupted goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GoesOn {
+    InTheSameProcess,
+    AfterANewOpening,
+}
+
+/// Two agents with one store, and what can be seen of a turn of the first.
+struct Run {
+    agent: Agent,
+    _other: Agent,
+    log: Log,
+    requests: Arc<Mutex<Vec<String>>>,
+    plan: Arc<Plan>,
+}
+
+impl Run {
+    fn new(scenario: &Scenario, store: impl Store, plan: Arc<Plan>) -> Self {
+        let (log, requests) = (Log::new(), Arc::<Mutex<Vec<String>>>::default());
+        let mut config = scenario.config.clone();
+        config["log"] = json!(log);
+        let answers = Answering { answers: scenario.answers.clone(), requests: Arc::clone(&requests) };
+        let advice = Answering { answers: vec![says("as you like")], requests: Arc::default() };
+        let router = LocalRouter::new();
+        let agent = Agent::builder("assistant").model(answers).with::<Resuming>(config);
+        let agent = agent.store(Breaking { store, plan: Arc::clone(&plan) }).router(router.clone()).build().unwrap();
+        let other = Agent::builder("other").model(advice).router(router.clone()).build().unwrap();
+        router.add(&agent);
+        router.add(&other);
+        Self { agent, _other: other, log, requests, plan }
+    }
+
+    /// Runs `event` until its turn has ended, however often it is interrupted.
+    async fn run(&self, event: &AgentEvent, goes_on: GoesOn) -> (Instance, String) {
+        let mut instance = self.agent.instance("test").await.unwrap();
+        loop {
+            let outcome = tokio::select! {
+                outcome = instance.run(event.clone()) => outcome,
+                () = self.plan.broken.notified() => {
+                    if goes_on == GoesOn::AfterANewOpening {
+                        instance.close().await.unwrap();
+                        instance = self.agent.instance("test").await.unwrap();
+                    }
+                    continue;
+                }
+            };
+            match outcome {
+                Err(error) if *error.code() == ErrorCode::STORE_UNAVAILABLE => {}
+                outcome => return (instance, said(outcome)),
+            }
+        }
+    }
+
+    async fn seen(&self, goes_on: GoesOn) -> Seen {
+        let event = AgentEvent::input("hello").with_id("e1");
+        let (instance, text) = self.run(&event, goes_on).await;
+        // Whoever asks again gets the same answer, and nothing runs.
+        let before = self.requests.lock().unwrap().len();
+        assert_eq!(said(instance.run(event.clone()).await), text);
+        assert_eq!(self.requests.lock().unwrap().len(), before);
+        let messages = instance.messages().await.unwrap();
+        let message = |message: &Arc<goondan::conversation::Message>| {
+            format!("{:?} {} {}", message.role(), texts(message.content()), json!(message.metadata()))
+        };
+        let states = instance.states().await.unwrap().into_iter().map(|(name, state)| (name.to_string(), state));
+        let seen = Seen {
+            text,
+            messages: messages.iter().map(message).collect(),
+            states: states.collect(),
+            requests: self.requests.lock().unwrap().clone(),
+            ran: self.log.take(),
+        };
+        instance.close().await.unwrap();
+        seen
+    }
+}
+
+fn scenarios() -> Vec<Scenario> {
+    let two_steps = || vec![calls(&["look", "set", "pay"]), says("done")];
+    let scenario = |name, config, answers| Scenario { name, config, answers };
+    vec![
+        scenario("an answer", json!({}), vec![says("done")]),
+        scenario("calls", json!({ "argument": "changed" }), vec![calls(&["pay", "look", "fail"]), says("done")]),
+        scenario("calls that only read", json!({}), vec![calls(&["look", "look"]), says("done")]),
+        scenario(
+            "a malformed answer",
+            json!({ "step": [{ "append": "again" }] }),
+            vec![json!({ "text": "", "finishReason": "stop" }), calls(&["pay"]), says("done")],
+        ),
+        scenario("an answer that was cut", json!({}), vec![json!({ "text": "so f", "finishReason": "length" })]),
+        scenario("a pause", json!({}), vec![json!({ "text": "one", "finishReason": "pause" }), says("two")]),
+        scenario(
+            "layers that append",
+            json!({
+                "turn": [{ "append": "before" }, { "appendAs": "t1" }],
+                "turnAfter": [{ "append": "after" }],
+                "step": [{ "append": "in step" }],
+                "stepAfter": [{ "append": "after step" }],
+            }),
+            two_steps(),
+        ),
+        scenario(
+            "layers that change and remove",
+            json!({
+                "turn": [{ "append": "one" }, { "replaceFirst": "HELLO" }],
+                "turnAfter": ["removeFirst"],
+                "step": [{ "append": "for this step" }],
+                "stepAfter": ["takeBack"],
+            }),
+            two_steps(),
+        ),
+        scenario(
+            "a layer that truncates",
+            json!({ "turn": ["truncate", { "append": "a summary" }], "step": [{ "append": "more" }] }),
+            two_steps(),
+        ),
+        scenario("layers that pay", json!({ "turn": ["pay"], "step": ["pay"] }), two_steps()),
+        scenario(
+            "layers that note",
+            json!({
+                "turn": [{ "note": "turn" }], "turnAfter": [{ "note": "turn after" }],
+                "step": [{ "note": "step" }], "stepAfter": [{ "note": "step after" }],
+            }),
+            two_steps(),
+        ),
+        scenario("a held stream and an edit", json!({ "step": ["hold", { "project": "only now" }] }), two_steps()),
+        scenario(
+            "a prepared answer",
+            json!({ "step": [{ "answerIn": [1, "prepared"] }, { "append": "x" }] }),
+            two_steps(),
+        ),
+        scenario(
+            "another attempt",
+            json!({ "step": [{ "append": "attempt" }], "stepAfter": [{ "retryIn": 0 }] }),
+            vec![says("first"), calls(&["pay"]), says("done")],
+        ),
+        scenario("a failure", json!({ "step": [{ "append": "x" }], "stepAfter": [{ "failIn": 1 }] }), two_steps()),
+        scenario(
+            "other agents",
+            json!({ "turn": [{ "ask": "other" }], "step": [{ "ask": "other" }] }),
+            vec![calls(&["ask", "pay"]), says("done")],
+        ),
+    ]
+}
+
+/// The result of a call whose outcome is not known, because it had started when the turn was interrupted.
+const UNKNOWN: &str = "E_TOOL_OUTCOME_UNKNOWN";
+
+/// Compares a turn that was interrupted with one that was not. Returns whether a call has an unknown outcome: then its
+/// handler has not run, and what follows from its result differs.
+fn compare(unbroken: &Seen, broken: &Seen, which: &str) -> bool {
+    let unknown = |message: &String| message.contains(UNKNOWN);
+    if !broken.messages.iter().any(unknown) {
+        assert_eq!(broken, unbroken, "{which}");
+        return false;
+    }
+    assert_eq!(broken.messages.len(), unbroken.messages.len(), "{which}");
+    let differs = broken.messages.iter().zip(&unbroken.messages).filter(|(broken, unbroken)| broken != unbroken);
+    let differs: Vec<_> = differs.map(|(broken, _)| broken).collect();
+    assert!(differs.len() == 1 && unknown(differs[0]), "{which}: {differs:?}");
+    assert_eq!(broken.requests.len(), unbroken.requests.len(), "{which}");
+    assert_eq!(broken.ran.len() + 1, unbroken.ran.len(), "{which}: {:?}", broken.ran);
+    true
+}
+
+/// Runs each scenario with each of `plans` at every write of the turn. Returns how many runs there were, and how many of
+/// them have a call with an unknown outcome.
+async fn interrupt<S: Store>(goes_on: GoesOn, plans: &[&[Break]], store: impl Fn() -> S) -> (usize, usize) {
+    let (mut runs, mut unknown) = (0, 0);
+    for scenario in scenarios() {
+        let unbroken = Run::new(&scenario, store(), Plan::new([]));
+        let seen = unbroken.seen(GoesOn::InTheSameProcess).await;
+        for at in 1..=unbroken.plan.writes() {
+            for breaks in plans {
+                let plan = Plan::new(breaks.iter().enumerate().map(|(next, kind)| (at + next, *kind)));
+                let broken = Run::new(&scenario, store(), plan).seen(goes_on).await;
+                let which = format!("{}, write {at}, {breaks:?}, {goes_on:?}", scenario.name);
+                unknown += usize::from(compare(&seen, &broken, &which));
+                runs += 1;
+            }
+        }
+    }
+    (runs, unknown)
+}
+
+const ONCE: [&[Break]; 2] = [&[Break::Before], &[Break::After]];
+const AWAY: [&[Break]; 2] = [&[Break::Away], &[Break::AwayAfter]];
+const AGAIN: [&[Break]; 4] = [
+    &[Break::Before, Break::Before],
+    &[Break::After, Break::After, Break::After],
+    &[Break::Before, Break::After],
+    &[Break::Away, Break::Before, Break::AwayAfter],
+];
+
+#[both_linkages]
+#[covers("RESUME-01")]
+async fn a_turn_that_was_interrupted_at_any_write_goes_on_in_the_same_process() {
+    let (runs, unknown) = interrupt(GoesOn::InTheSameProcess, &ONCE, MemoryStore::new).await;
+    assert!(runs > 200 && unknown == 0, "{runs} runs, {unknown} unknown outcomes");
+}
+
+#[both_linkages]
+#[covers("RESUME-01")]
+async fn and_after_a_new_opening() {
+    let (runs, unknown) = interrupt(GoesOn::AfterANewOpening, &ONCE, MemoryStore::new).await;
+    assert!(runs > 200 && unknown > 5, "{runs} runs, {unknown} unknown outcomes");
+}
+
+#[both_linkages]
+#[covers("RESUME-01")]
+async fn and_in_files() {
+    let dir = TempDir::new().unwrap();
+    let number = AtomicUsize::new(0);
+    let store = || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        FileStore::open(dir.path().join(number.to_string())).unwrap().fsync(goondan::store::Fsync::Never)
+    };
+    let (runs, unknown) = interrupt(GoesOn::AfterANewOpening, &ONCE, store).await;
+    assert!(runs > 200 && unknown > 5, "{runs} runs, {unknown} unknown outcomes");
+}
+
+#[both_linkages]
+#[covers("RESUME-01")]
+async fn and_when_the_store_was_away() {
+    let (runs, _) = interrupt(GoesOn::InTheSameProcess, &AWAY, MemoryStore::new).await;
+    assert!(runs > 200, "{runs} runs");
+}
+
+#[both_linkages]
+#[covers("RESUME-01")]
+async fn and_when_that_happens_again_and_again() {
+    for goes_on in [GoesOn::InTheSameProcess, GoesOn::AfterANewOpening] {
+        let (runs, _) = interrupt(goes_on, &AGAIN, MemoryStore::new).await;
+        assert!(runs > 400, "{runs} runs");
+    }
+}
+
+/// An agent whose model hangs as often as it is told, after it has sent a piece of its answer.
+struct Hanging {
+    hangs: AtomicUsize,
+    asked: Arc<Notify>,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Model for Hanging {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        deltas.send(ModelDelta::Text { part: 0, text: "half" });
+        let hangs = self.hangs.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        if hangs {
+            self.asked.notify_one();
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(async { Ok(ModelResponse::text("half and half")) })
+    }
+}
+
+fn hanging(hangs: usize) -> (Agent, Arc<Notify>, Arc<AtomicUsize>) {
+    let (asked, requests) = (Arc::<Notify>::default(), Arc::<AtomicUsize>::default());
+    let model = Hanging { hangs: hangs.into(), asked: Arc::clone(&asked), requests: Arc::clone(&requests) };
+    (Agent::builder("assistant").model(model).build().unwrap(), asked, requests)
+}
+
+/// Runs `event`, and drops the turn when the model hangs.
+async fn interrupted(instance: &Instance, event: &AgentEvent, asked: &Notify) {
+    tokio::select! {
+        outcome = instance.run(event.clone()) => panic!("the turn ended: {outcome:?}"),
+        () = asked.notified() => {}
+    }
+}
+
+async fn texts_of(instance: &Instance) -> Vec<String> {
+    instance.messages().await.unwrap().iter().map(|message| message.text().into_owned()).collect()
+}
+
+#[tokio::test]
+#[covers("RESUME-01")]
+async fn an_answer_of_which_pieces_had_arrived_is_asked_for_again() {
+    let (agent, asked, requests) = hanging(1);
+    let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+    interrupted(&instance, &event, &asked).await;
+    let mut turn = instance.run_stream(event);
+    let mut resumed = None;
+    while let Some(update) = turn.next().await {
+        if let TurnUpdate::Event(event) = update
+            && let RuntimeEvent::TurnResumed { number, .. } = *event
+        {
+            resumed = Some(number);
+        }
+    }
+    assert_eq!((resumed, requests.load(Ordering::SeqCst)), (Some(1), 2));
+    assert_eq!(turn.finish().await.unwrap().text(), "half and half");
+    assert_eq!(texts_of(&instance).await, ["hello", "half and half"]);
+}
+
+#[tokio::test]
+#[covers("RESUME-01")]
+async fn a_turn_that_comes_no_further_is_closed() {
+    let (agent, asked, requests) = hanging(100);
+    let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+    for _ in 0..6 {
+        interrupted(&instance, &event, &asked).await;
+    }
+    for _ in 0..2 {
+        let error = instance.run(event.clone()).await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::TURN_RESUMED_TOO_OFTEN);
+    }
+    assert_eq!(requests.load(Ordering::SeqCst), 6, "once, and five times more");
+}
+
+#[tokio::test]
+#[covers("RESUME-01")]
+async fn a_turn_that_is_cancelled_ends_now_and_keeps_what_was_said() {
+    let (agent, asked, _) = hanging(100);
+    for which in ["by its stream", "while it runs", "after it was interrupted"] {
+        let instance = agent.instance(which).await.unwrap();
+        let event = AgentEvent::input("hello");
+        match which {
+            "by its stream" => {
+                let mut turn = instance.run_stream(event.clone());
+                while !matches!(turn.next().await, Some(TurnUpdate::Text { .. })) {}
+                turn.cancel().await.unwrap();
+                asked.notified().await;
+            }
+            "while it runs" => {
+                let cancel = async {
+                    asked.notified().await;
+                    assert!(!instance.cancel(&"another".into()).await.unwrap());
+                    assert!(instance.cancel(&event.id).await.unwrap());
+                };
+                let (outcome, ()) = tokio::join!(instance.run(event.clone()), cancel);
+                assert_eq!(outcome.unwrap_err().code(), &ErrorCode::TURN_CANCELLED);
+            }
+            _ => {
+                interrupted(&instance, &event, &asked).await;
+                assert!(instance.cancel(&event.id).await.unwrap());
+            }
+        }
+        assert_eq!(texts_of(&instance).await, ["hello", "half"], "{which}");
+        assert_eq!(instance.messages().await.unwrap()[1].metadata()["partial"], true);
+        assert_eq!(instance.run(event.clone()).await.unwrap_err().code(), &ErrorCode::TURN_CANCELLED);
+        assert!(!instance.cancel(&event.id).await.unwrap(), "it has ended");
+    }
+}
+
+#[tokio::test]
+#[covers("ONCE-01")]
+async fn an_event_is_answered_once_however_often_it_is_run() {
+    let dir = TempDir::new().unwrap();
+    let requests = Arc::<Mutex<Vec<String>>>::default();
+    let program = || {
+        let model = Answering { answers: vec![says("done")], requests: Arc::clone(&requests) };
+        Agent::builder("assistant").model(model).store(FileStore::open(dir.path()).unwrap()).build().unwrap()
+    };
+    let (first, event) = (program(), AgentEvent::input("hello"));
+    let instance = first.instance("test").await.unwrap();
+    let run = || instance.run(event.clone());
+    let (a, b, c, d, e) = tokio::join!(run(), run(), run(), run(), run());
+    let mut turns: Vec<_> = [a, b, c, d, e].into_iter().map(|outcome| outcome.unwrap()).collect();
+    first.close().await.unwrap();
+    let second = program();
+    let instance = second.instance("test").await.unwrap();
+    turns.push(instance.run(event.clone()).await.unwrap());
+    assert_eq!(requests.lock().unwrap().len(), 1);
+    assert!(turns.iter().all(|turn| (turn.turn_id(), turn.text()) == (turns[0].turn_id(), "done".into())));
+    assert!(turns.iter().all(|turn| turn.finish_reason() == FinishReason::TextResponse && !turn.answer_is_gone()));
+    assert_eq!(turns.iter().filter(|turn| !turn.is_stored()).count(), 1);
+
+    // The same id with another input.
+    let other = AgentEvent::input("something else").with_id(event.id.clone());
+    assert_eq!(instance.run(other).await.unwrap_err().code(), &ErrorCode::EVENT_REUSED);
+    assert_eq!(instance.messages().await.unwrap().len(), 2, "nothing ran");
+}
+
+#[both_linkages]
+#[covers("ONCE-01")]
+async fn an_event_whose_answer_is_gone_and_one_whose_turn_was_closed_are_told_apart() {
+    let requests = Arc::<Mutex<Vec<String>>>::default();
+    let model = Answering { answers: vec![says("done")], requests: Arc::clone(&requests) };
+    let config = json!({ "log": Log::new(), "turnAfter": ["truncate"] });
+    let agent = Agent::builder("assistant").model(model).with::<Resuming>(config).build().unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let event = AgentEvent::input("hello");
+    instance.run(event.clone()).await.unwrap();
+    let again = instance.run(event).await.unwrap();
+    assert!(again.is_stored() && again.answer_is_gone() && again.text().is_empty());
+
+    let (agent, asked, _) = hanging(1);
+    let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+    interrupted(&instance, &event, &asked).await;
+    assert_eq!(instance.run("next").await.unwrap().text(), "half and half");
+    assert_eq!(instance.run(event).await.unwrap_err().code(), &ErrorCode::TURN_INTERRUPTED);
+}
+
+#[both_linkages]
+#[covers("RESUME-01", "EFFECT-01")]
+async fn a_handler_that_did_not_return_runs_again_unless_it_must_not() {
+    for (tool, expected) in [("look", "look around"), ("set", "set it"), ("pay", UNKNOWN)] {
+        let (log, dir) = (Log::new(), TempDir::new().unwrap());
+        let model = Answering { answers: vec![calls(&[tool]), says("done")], requests: Arc::default() };
+        let config = json!({ "log": log, "hangs": [tool, dir.path().join("hung")] });
+        let agent = Agent::builder("assistant").model(model).with::<Resuming>(config).build().unwrap();
+        let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+        let hangs = async {
+            while log.take().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            outcome = instance.run(event.clone()) => panic!("the turn ended: {outcome:?}"),
+            () = hangs => {}
+        }
+        assert_eq!(instance.run(event).await.unwrap().text(), "done");
+        let result = instance.messages().await.unwrap()[2].content().texts().collect::<Vec<_>>().join(" ");
+        assert!(result.contains(expected), "{tool}: {result}");
+        let (ran, notes) = (log.take(), instance.states().await.unwrap());
+        let notes: Vec<_> = notes.values().cloned().collect();
+        if tool == "pay" {
+            assert!(ran.is_empty() && notes.is_empty(), "what it set goes with its result: {ran:?}, {notes:?}");
+        } else {
+            assert_eq!((ran, notes), (vec![format!("ran {tool}")], vec![json!([tool])]));
+        }
+    }
+}
