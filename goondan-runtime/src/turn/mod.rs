@@ -57,7 +57,7 @@ use crate::ports::store::{Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
-use repeated::{Repetition, answered_calls};
+use repeated::{RecordedAnswer, Repetition, answered_calls};
 use report::{Stopwatch, error_message};
 use shared::Shared;
 use step::StepRun;
@@ -216,22 +216,29 @@ impl<'a> TurnRun<'a> {
         }
     }
 
+    /// Records that a step begins, unless it goes on. Returns its answer then, if that is recorded.
+    fn begin_step(&mut self, index: u32) -> Result<Option<Box<RecordedAnswer>>> {
+        if let Some(repetition) = &mut self.repetition
+            && let Some(answer) = repetition.step_begins(index)
+        {
+            return Ok(answer);
+        }
+        // F-AGENTS: answers that have arrived are appended before the step starts. A step that goes on may have asked
+        // the model already.
+        for answer in self.requests.caller.inbox.take() {
+            self.append(answer);
+        }
+        self.journaled.reached(Reached::Step(index))?;
+        Ok(None)
+    }
+
     async fn step(&mut self, index: u32) -> Result<StepResult> {
         let replaced = self.generations.next().await;
         let generation = replaced.as_deref().unwrap_or(self.generations.first);
-        let recorded = self.repetition.as_mut().and_then(|repetition| repetition.step_begins(index));
-        if recorded.is_none() {
-            // F-AGENTS: answers that have arrived are appended before the step starts. A step that goes on may have
-            // asked the model already.
-            for answer in self.requests.caller.inbox.take() {
-                self.append(answer);
-            }
-            self.journaled.reached(Reached::Step(index))?;
-        }
+        let recorded = self.begin_step(index)?;
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
         self.journaled.prefixes.step_started();
-        let recorded = recorded.and_then(|step| step.answer);
         let mut step = StepRun::new(self, generation, index, span, recorded);
         let in_step = tracing::info_span!("step", step = index);
         let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;

@@ -45,7 +45,7 @@ pub(super) struct RecordedStep {
     /// What its layers emitted, if they had reached its core.
     emitted: Option<Emitted>,
     /// The answer of the model, if it is recorded.
-    pub(super) answer: Option<RecordedAnswer>,
+    answer: Option<Box<RecordedAnswer>>,
 }
 
 /// The answer of a model that is recorded, or the correction of a malformed one.
@@ -122,7 +122,7 @@ impl Repetition {
                 index,
                 repairs: repairs_before(index, reached),
                 emitted: core.map(|core| Emitted::between(journaled, begun..core, of_step)),
-                answer: first.and_then(|(core, _)| RecordedAnswer::find(journaled, *core)),
+                answer: first.and_then(|(core, _)| RecordedAnswer::find(journaled, *core)).map(Box::new),
             }
         });
         let of_turn = |by: &EmittedBy| matches!(by, EmittedBy::Turn(_));
@@ -146,11 +146,11 @@ impl Repetition {
         self.turn.take().is_some_and(|emitted| !emitted.is_more)
     }
 
-    /// Takes in that the step with this index begins. Returns what is recorded of it, if it was interrupted.
-    pub(super) fn step_begins(&mut self, index: u32) -> Option<RecordedStep> {
-        let mut step = self.step.take_if(|step| step.index == index)?;
-        self.in_step = step.emitted.take();
-        Some(step)
+    /// Takes in that the step with this index begins. If it was interrupted, returns its answer, if that is recorded.
+    pub(super) fn step_begins(&mut self, index: u32) -> Option<Option<Box<RecordedAnswer>>> {
+        let step = self.step.take_if(|step| step.index == index)?;
+        self.in_step = step.emitted;
+        Some(step.answer)
     }
 
     /// Takes in that the layers of the step have reached its core. Returns whether that is recorded, with all that they

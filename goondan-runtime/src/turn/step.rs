@@ -45,7 +45,7 @@ pub(super) struct StepRun<'a, 't> {
     pub(super) answer_from: Option<usize>,
     pub(super) directed: DirectedStep,
     /// The answer that is recorded, if the step was interrupted after it.
-    recorded: Option<RecordedAnswer>,
+    recorded: Option<Box<RecordedAnswer>>,
 }
 
 /// Declares the parts of a step that take directives, each with the directive that it takes.
@@ -94,7 +94,7 @@ impl<'a, 't> StepRun<'a, 't> {
         generation: &'a Generation,
         index: u32,
         span: Span,
-        recorded: Option<RecordedAnswer>,
+        recorded: Option<Box<RecordedAnswer>>,
     ) -> Self {
         let requests = turn.requests.in_step(&generation.spec, index, span.id);
         Self {
@@ -130,7 +130,8 @@ impl<'a, 't> StepRun<'a, 't> {
             self.turn.journaled.reached(Reached::StepCore(self.index))?;
         }
         if let Some(recorded) = self.recorded.take() {
-            return self.go_on_with(recorded).await;
+            // Boxed, so that the future of other steps stays small.
+            return Box::pin(self.go_on_with(recorded)).await;
         }
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
@@ -180,8 +181,8 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Goes on with the answer that is recorded: the model is not asked again, and only calls without a result run.
     // RESUME-01
     #[cold]
-    async fn go_on_with(&mut self, recorded: RecordedAnswer) -> Result<StepResult> {
-        let RecordedAnswer { message, later, finish_reason, problem } = recorded;
+    async fn go_on_with(&mut self, recorded: Box<RecordedAnswer>) -> Result<StepResult> {
+        let RecordedAnswer { message, later, finish_reason, problem } = *recorded;
         self.turn.shared.check_refused()?;
         self.report_start(None);
         let prepared_by = message.metadata().get(PREPARED_BY).and_then(Value::as_str);

@@ -96,7 +96,7 @@ async fn a_child_of_the_server_that_holds_its_output_hides_nothing() {
 #[both_linkages]
 async fn a_call_that_hangs_ends_at_its_deadline_and_the_server_is_told() {
     let odd = Odd::new();
-    let mut chat = chat(odd.config_with(&[], json!({ "tools": { "timeoutMs": 200 } }))).await;
+    let mut chat = chat(odd.config_with(&[], json!({ "tools": { "timeoutMs": 2000 } }))).await;
     assert_eq!(refused(&mut chat, "hang", json!({})).await.0, "E_TOOL_TIMEOUT");
     odd.wait_for("cancelled").await;
     assert_eq!(call(&mut chat, "echo", json!({ "text": "go on" })).await, "go on");

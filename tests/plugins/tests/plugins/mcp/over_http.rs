@@ -67,7 +67,7 @@ async fn the_tools_of_a_server_at_a_url_are_called_with_the_headers() {
 #[both_linkages]
 async fn a_call_over_http_that_hangs_ends_at_its_deadline_and_the_server_is_told() {
     let server = Listening::start().await;
-    let mut chat = chat(server.config(json!({ "tools": { "timeoutMs": 200 } }))).await;
+    let mut chat = chat(server.config(json!({ "tools": { "timeoutMs": 2000 } }))).await;
     assert_eq!(refused(&mut chat, "hang", json!({})).await.0, "E_TOOL_TIMEOUT");
     server.odd.wait_for("cancelled").await;
     assert_eq!(call(&mut chat, "echo", json!({ "text": "go on" })).await, "go on");

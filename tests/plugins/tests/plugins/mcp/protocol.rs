@@ -116,7 +116,7 @@ async fn a_subscription_that_the_server_ends_is_made_again() {
 #[both_linkages]
 async fn a_server_without_a_handshake_that_fails_is_an_error_like_any_other() {
     let odd = Odd::new();
-    let mut hanging = chat(odd.config_with(&["modern"], json!({ "tools": { "timeoutMs": 200 } }))).await;
+    let mut hanging = chat(odd.config_with(&["modern"], json!({ "tools": { "timeoutMs": 2000 } }))).await;
     assert_eq!(refused(&mut hanging, "hang", json!({})).await.0, "E_TOOL_TIMEOUT");
     odd.wait_for("cancelled").await;
     hanging.close().await.unwrap();
