@@ -15,8 +15,8 @@ use goondan_lock::Lock;
 use serde_json::Value;
 
 use crate::ports::store::{
-    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Store, Suspend,
-    TurnStart, without_directories,
+    Commit, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, Interrupted, Journal, Opened, Reached, Store,
+    Suspend, TurnStart, without_directories,
 };
 use crate::state::{StateCell, States};
 
@@ -183,12 +183,9 @@ impl Store for MemoryStore {
                 let workdir = self.workdirs.0.join(instance.directory_name());
                 let base = stored.messages()?;
                 let interrupted = stored.interrupted.take();
-                let (turn, is_open) = match &interrupted {
-                    Some(turn) => (turn.clone(), true),
-                    None => (Interrupted::new(TurnId::from("")), false),
-                };
+                let turn = interrupted.clone().map(|turn| OpenTurn::Found(Box::new(turn)));
                 let (store, instance) = (self.clone(), instance.clone());
-                let journal = Box::new(MemoryJournal { store, instance, turn, is_open });
+                let journal = Box::new(MemoryJournal { store, instance, turn, records: Vec::new() });
                 stored.open = true;
                 Ok(Opened { base, interrupted, state: stored.state.clone(), workdir, journal })
             })
@@ -229,50 +226,103 @@ impl Future for NotEnded {
 struct MemoryJournal {
     store: MemoryStore,
     instance: InstanceId,
-    /// The records of the open turn; of a committed one while none is open, so that its memory is used again.
-    turn: Interrupted,
-    is_open: bool,
+    turn: Option<OpenTurn>,
+    /// What was recorded of the open turn by this journal.
+    records: Vec<Record>,
+}
+
+/// The turn that is open.
+enum OpenTurn {
+    Begun {
+        turn: TurnId,
+        event: Option<EventId>,
+        digest: Option<EventDigest>,
+    },
+    /// It was open when the instance was opened.
+    Found(Box<Interrupted>),
+}
+
+impl OpenTurn {
+    /// Returns what is known of the turn. Its facts are found here only, because most turns are committed.
+    fn interrupted(self, records: impl Iterator<Item = Record>) -> Interrupted {
+        let mut interrupted = match self {
+            Self::Begun { turn, event, digest } => Interrupted { event, digest, ..Interrupted::new(turn) },
+            Self::Found(interrupted) => *interrupted,
+        };
+        records.for_each(|record| record.add_to(&mut interrupted));
+        interrupted
+    }
+}
+
+/// A record of an open turn.
+enum Record {
+    Event(MessageEvent, Option<EmittedBy>),
+    Started(ToolCallId),
+    Reached(Reached),
+    State(BTreeMap<ExtensionName, Value>),
+    Resumed(usize),
+    Suspended(BTreeMap<ExtensionName, Value>),
+}
+
+impl Record {
+    /// Adds this record to what is known of the turn.
+    fn add_to(self, turn: &mut Interrupted) {
+        let events = turn.events.len();
+        match self {
+            Self::Event(event, by) => {
+                turn.facts.event(events, by.as_ref());
+                turn.events.push(event);
+            }
+            Self::Started(call) => {
+                turn.facts.started(events);
+                turn.started.push(call);
+            }
+            Self::Reached(what) => turn.facts.reached(events, what),
+            Self::State(state) => turn.facts.state(state),
+            Self::Resumed(keep) => {
+                turn.events.truncate(keep);
+                turn.facts.resumed(keep);
+            }
+            Self::Suspended(state) => turn.facts.suspended(state),
+        }
+    }
 }
 
 impl Journal for MemoryJournal {
     fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
-        self.is_open = true;
-        self.turn.turn = start.turn.clone();
-        self.turn.event = start.event.map(|event| event.id.clone());
-        self.turn.digest = start.digest;
+        let TurnStart { turn, event, digest, .. } = start;
+        let event = event.map(|event| event.id.clone());
+        self.turn = Some(OpenTurn::Begun { turn: turn.clone(), event, digest });
         Ok(())
     }
 
     fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
-        self.turn.facts.event(self.turn.events.len(), by);
-        self.turn.events.push(event.clone());
+        self.records.push(Record::Event(event.clone(), by.cloned()));
         Ok(())
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.turn.facts.started(self.turn.events.len());
-        self.turn.started.push(call.clone());
+        self.records.push(Record::Started(call.clone()));
         Ok(())
     }
 
     fn reached(&mut self, what: &Reached) -> Result<()> {
-        self.turn.facts.reached(self.turn.events.len(), what.clone());
+        self.records.push(Record::Reached(what.clone()));
         Ok(())
     }
 
     fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
-        self.turn.facts.state(state.clone());
+        self.records.push(Record::State(state.clone()));
         Ok(())
     }
 
     fn resume(&mut self, keep: usize) -> Result<()> {
-        self.turn.events.truncate(keep);
-        self.turn.facts.resumed(keep);
+        self.records.push(Record::Resumed(keep));
         Ok(())
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
-        self.turn.facts.suspended(turn.state.clone());
+        self.records.push(Record::Suspended(turn.state.clone()));
         Box::pin(ReadyOk)
     }
 
@@ -295,18 +345,15 @@ impl Journal for MemoryJournal {
                 stored.ended.add(ended);
             }
         });
-        self.is_open = false;
-        self.turn.events.clear();
-        self.turn.started.clear();
-        self.turn.facts.clear();
+        self.turn = None;
+        self.records.clear();
         Box::pin(ReadyOk)
     }
 }
 
 impl Drop for MemoryJournal {
     fn drop(&mut self) {
-        let turn = std::mem::replace(&mut self.turn, Interrupted::new(TurnId::from("")));
-        let interrupted = self.is_open.then_some(turn);
+        let interrupted = self.turn.take().map(|turn| turn.interrupted(self.records.drain(..)));
         self.store.with(&self.instance, |stored| {
             stored.interrupted = interrupted;
             stored.open = false;

@@ -146,28 +146,38 @@ impl States {
         InTurn(Arc::clone(self))
     }
 
-    /// Returns the states that changed since the newest fact of the turn that runs, which the next one records.
+    /// Returns the states that changed since the newest fact of the turn that runs, which the next one records; `None`
+    /// if none did.
     #[inline]
-    pub(crate) fn take_unrecorded(&self) -> BTreeMap<ExtensionName, Value> {
-        if self.moment.unrecorded.swap(false, Ordering::AcqRel) {
-            self.take(|tracked| tracked.before.take().is_some())
-        } else {
-            BTreeMap::new()
-        }
+    pub(crate) fn take_unrecorded(&self) -> Option<BTreeMap<ExtensionName, Value>> {
+        // It is asked for each fact, and a load costs less than a swap.
+        let is_any = self.moment.unrecorded.load(Ordering::Acquire);
+        is_any.then(|| self.take_changed(&self.moment.unrecorded, |tracked| tracked.before.take().is_some()))
     }
 
     /// Returns the states that changed while no turn ran, and were not recorded or stored since.
-    pub(crate) fn take_outside(&self) -> BTreeMap<ExtensionName, Value> {
-        if !self.moment.outside.swap(false, Ordering::AcqRel) {
-            return BTreeMap::new();
-        }
-        self.take(|tracked| {
-            let outside = std::mem::take(&mut tracked.outside);
-            if outside {
-                tracked.before = None;
-            }
-            outside
+    pub(crate) fn take_outside(&self) -> Option<BTreeMap<ExtensionName, Value>> {
+        let is_any = self.moment.outside.load(Ordering::Acquire);
+        is_any.then(|| {
+            self.take_changed(&self.moment.outside, |tracked| {
+                let outside = std::mem::take(&mut tracked.outside);
+                if outside {
+                    tracked.before = None;
+                }
+                outside
+            })
         })
+    }
+
+    #[cold]
+    fn take_changed(
+        &self,
+        mark: &AtomicBool,
+        is_taken: impl Fn(&mut TrackedValue) -> bool,
+    ) -> BTreeMap<ExtensionName, Value> {
+        // Before the values are read: one that changes meanwhile is found by the next fact.
+        mark.store(false, Ordering::Release);
+        self.take(is_taken)
     }
 
     fn take(&self, is_taken: impl Fn(&mut TrackedValue) -> bool) -> BTreeMap<ExtensionName, Value> {

@@ -156,8 +156,10 @@ impl JournaledConversation {
 
     /// Records the state that was set while no turn ran, with the next fact.
     fn record_outside(&mut self) -> Result<()> {
-        let state = self.states.take_outside();
-        self.record(state)
+        match self.states.take_outside() {
+            Some(state) => self.record(state),
+            None => Ok(()),
+        }
     }
 
     /// Returns for the how many-th time the open turn is about to go on. If it went on too often without coming any
@@ -209,11 +211,13 @@ impl JournaledConversation {
     /// Records the state that has changed since the newest fact, before the next one.
     #[inline]
     fn record_state(&mut self) -> Result<()> {
-        let state = self.states.take_unrecorded();
-        self.record(state)
+        match self.states.take_unrecorded() {
+            Some(state) => self.record(state),
+            None => Ok(()),
+        }
     }
 
-    #[inline]
+    #[cold]
     fn record(&mut self, state: BTreeMap<ExtensionName, Value>) -> Result<()> {
         if state.is_empty() {
             return Ok(());
@@ -413,8 +417,7 @@ impl JournaledConversation {
                 let turn = turn.clone();
                 return self.commit(&turn, None).await;
             }
-            let state = self.states.take_outside();
-            if !state.is_empty() {
+            if let Some(state) = self.states.take_outside().filter(|state| !state.is_empty()) {
                 self.journal.suspend(Suspend { turn, state: &state }).await?;
                 self.facts.suspended(state);
             }
@@ -487,8 +490,7 @@ impl CallJournal<'_> {
     }
 
     fn record_start(&mut self, call: &ToolCallId) -> Result<()> {
-        let state = self.states.take_unrecorded();
-        if !state.is_empty() {
+        if let Some(state) = self.states.take_unrecorded().filter(|state| !state.is_empty()) {
             self.journal.record_state(&state)?;
             self.facts.state(state);
         }

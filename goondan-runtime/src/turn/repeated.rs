@@ -54,7 +54,7 @@ pub(super) struct RecordedAnswer {
     /// The message events after it: results of calls, unless layers have emitted some when the turn went on.
     pub(super) later: Vec<MessageEvent>,
     pub(super) finish_reason: Option<ModelFinish>,
-    pub(super) problem: Option<String>,
+    pub(super) problem: Option<Box<str>>,
 }
 
 /// Returns the tool calls of the open turn that have a result.
@@ -80,7 +80,7 @@ pub(super) fn result_in(message: &Message) -> Option<&ToolResultPart> {
 /// Returns the error that a call of the open turn has ended with.
 pub(super) fn failure<'a>(journaled: &'a JournaledConversation, of: &ToolCallId) -> Option<&'a ToolError> {
     journaled.facts.reached.iter().rev().find_map(|(_, reached)| match reached {
-        Reached::Failed { call, error } if call == of => Some(error),
+        Reached::Failed { call, error } if call == of => Some(&**error),
         _ => None,
     })
 }

@@ -149,7 +149,7 @@ impl<'a, 't> StepRun<'a, 't> {
                 }
                 let turn = &self.turn.info.turn;
                 tracing::warn!(%turn, step = self.index, problem, "malformed answer of the model");
-                self.turn.journaled.reached(Reached::answer(finish, Some(problem.to_owned())))?;
+                self.turn.journaled.reached(Reached::answer(finish, Some(problem)))?;
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem, &self.model_call));
             }

@@ -118,7 +118,7 @@ pub enum Reached {
         finish_reason: Option<ModelFinish>,
         /// What is wrong with a malformed answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        problem: Option<String>,
+        problem: Option<Box<str>>,
     },
     /// A call ended with an error: the next message event is what the model reads of it.
     #[non_exhaustive]
@@ -126,24 +126,25 @@ pub enum Reached {
         /// The call.
         call: ToolCallId,
         /// The error.
-        error: ToolError,
+        error: Box<ToolError>,
     },
 }
 
 impl Reached {
     /// An answer of the model.
-    pub(crate) fn answer(finish_reason: Option<ModelFinish>, problem: Option<String>) -> Self {
-        Self::Answer { finish_reason, problem }
+    pub(crate) fn answer(finish_reason: Option<ModelFinish>, problem: Option<&str>) -> Self {
+        Self::Answer { finish_reason, problem: problem.map(Box::from) }
     }
 
     /// The failure of a call.
     pub(crate) fn failed(call: ToolCallId, error: ToolError) -> Self {
-        Self::Failed { call, error }
+        Self::Failed { call, error: Box::new(error) }
     }
 }
 
 impl Facts {
     /// Takes in the message event with this index, and who emitted it if it was a layer.
+    #[inline]
     pub fn event(&mut self, index: usize, by: Option<&EmittedBy>) {
         match by {
             Some(by) => self.emitted.push((index, by.clone())),
@@ -152,6 +153,7 @@ impl Facts {
     }
 
     /// Takes in something that was reached after so many message events.
+    #[inline]
     pub fn reached(&mut self, events: usize, what: Reached) {
         // The two are notes about the fact that follows.
         if !matches!(what, Reached::Answer { .. } | Reached::Failed { .. }) {
@@ -161,6 +163,7 @@ impl Facts {
     }
 
     /// Takes in the start of a call after so many message events.
+    #[inline]
     pub fn started(&mut self, events: usize) {
         self.fact(events);
     }
@@ -188,11 +191,15 @@ impl Facts {
         self.newest = 0;
         self.emitted.clear();
         self.reached.clear();
-        self.state.clear();
-        self.pending.clear();
+        for state in [&mut self.state, &mut self.pending] {
+            if !state.is_empty() {
+                state.clear();
+            }
+        }
         (self.resumptions, self.in_vain) = (0, 0);
     }
 
+    #[inline]
     fn fact(&mut self, events: usize) {
         self.newest = events;
         self.in_vain = 0;
