@@ -29,7 +29,7 @@
 pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, RequestTicket};
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
-    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
+    Agent, AgentBuilder, AgentCall, AgentReply, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
     ExtensionChange, Instance, InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router,
     TurnStream, TurnUpdate,
 };

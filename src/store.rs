@@ -3,11 +3,11 @@
 #[doc(hidden)]
 pub use goondan_file_store::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
 pub use goondan_file_store::{
-    FileStore, Fsync, InstanceStatus, StoredConversation, StoredFault, StoredInstance, agreements_dir, state_root,
-    workspace_id,
+    FileStore, Fsync, StoredConversation, StoredFault, agreements_dir, state_root, workspace_id,
 };
 pub use goondan_runtime::MemoryStore;
 pub use goondan_runtime::store::{
-    Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, Interrupted, Journal, Opened, Reached,
-    Store, Suspend, TurnOutcome, TurnStart,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
+    InstanceStatus, Interrupted, Journal, Opened, Question, Reached, Store, StoredInstance, Suspend, TurnOutcome,
+    TurnStart, Wait,
 };

@@ -59,9 +59,9 @@ mod agent;
 pub mod testing;
 
 pub use ports::{
-    AgentCall, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model, ModelDelta,
-    ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Router, Store, find_provider,
-    linked_providers, store,
+    AgentCall, AgentReply, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model,
+    ModelDelta, ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Router, Store,
+    find_provider, linked_providers, store,
 };
 
 pub use memory_store::MemoryStore;

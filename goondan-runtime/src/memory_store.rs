@@ -8,15 +8,16 @@ use std::task::{Context, Poll};
 
 use goondan_core::host::IdMap;
 use goondan_core::{
-    BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result, ToolCallId,
-    TurnId,
+    BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result, Timestamp,
+    ToolCallId, TurnId,
 };
 use goondan_lock::Lock;
 use serde_json::Value;
 
 use crate::ports::store::{
-    Commit, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, Interrupted, Journal, Opened, Reached, Store,
-    Suspend, TurnStart, without_directories,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, InstancePage, InstanceQuery,
+    InstanceStatus, Interrupted, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnStart, Wait,
+    without_directories,
 };
 use crate::state::{StateCell, States};
 
@@ -51,8 +52,10 @@ impl Drop for Workdirs {
 }
 
 /// A stored instance.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct MemoryInstance {
+    created_at: Timestamp,
+    updated_at: Timestamp,
     /// The committed messages before `since`.
     base: Vec<Arc<Message>>,
     /// The events of later turns. They are applied when the instance is opened, so that a commit is as cheap as
@@ -92,6 +95,29 @@ impl EndedTurns {
 }
 
 impl MemoryInstance {
+    fn new() -> Self {
+        let now = Timestamp::now();
+        Self {
+            created_at: now,
+            updated_at: now,
+            base: Vec::new(),
+            since: Vec::new(),
+            state: BTreeMap::new(),
+            interrupted: None,
+            ended: EndedTurns::default(),
+            open: false,
+        }
+    }
+
+    fn status(&self) -> InstanceStatus {
+        match &self.interrupted {
+            _ if self.open => InstanceStatus::Open,
+            Some(turn) if turn.facts.undecided().next().is_some() => InstanceStatus::Suspended,
+            Some(_) => InstanceStatus::Interrupted,
+            None => InstanceStatus::Idle,
+        }
+    }
+
     /// Stores the messages of a turn. Once there would be more events than messages, replaces the base instead: that
     /// costs no more than the events did.
     fn commit(&mut self, conversation: &Conversation) {
@@ -132,7 +158,7 @@ impl MemoryStore {
 
     fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut MemoryInstance) -> T) -> T {
         let mut instances = self.instances.lock();
-        change(instances.entry(instance.clone()).or_default())
+        change(instances.entry(instance.clone()).or_insert_with(MemoryInstance::new))
     }
 
     /// Returns the shared state of `extension`.
@@ -170,15 +196,38 @@ impl Store for MemoryStore {
         self.shared(extension)?.update(extension, change)
     }
 
+    fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {
+        let instances = self.instances.lock();
+        let listed = instances.iter().map(|(id, stored)| {
+            let mut listed = StoredInstance::new(id.clone());
+            (listed.created_at, listed.updated_at) = (stored.created_at, stored.updated_at);
+            listed
+        });
+        let status = |id: &InstanceId| instances.get(id).map_or(InstanceStatus::Idle, MemoryInstance::status);
+        let page = query.page(listed, status);
+        Box::pin(std::future::ready(Ok(page)))
+    }
+
+    fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
+        let mut instances = self.instances.lock();
+        let deleted = match instances.get(instance) {
+            Some(stored) if stored.open => Err(is_open(instance)),
+            _ => Ok(instances.remove(instance).is_some()),
+        };
+        Box::pin(std::future::ready(deleted))
+    }
+
+    fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        let instances = self.instances.lock();
+        let ended = instances.get(instance).and_then(|stored| stored.ended.by_event.get(event).cloned());
+        Box::pin(std::future::ready(Ok(ended)))
+    }
+
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move {
             self.with(instance, |stored| {
                 if stored.open {
-                    return Err(Error::new(
-                        ErrorCode::STORE_LOCKED,
-                        format!("the instance `{instance}` is open already"),
-                    )
-                    .suggest("drop the other handle first"));
+                    return Err(is_open(instance));
                 }
                 let workdir = self.workdirs.0.join(instance.directory_name());
                 let base = stored.messages()?;
@@ -191,6 +240,11 @@ impl Store for MemoryStore {
             })
         })
     }
+}
+
+fn is_open(instance: &InstanceId) -> Error {
+    Error::new(ErrorCode::STORE_LOCKED, format!("the instance `{instance}` is open already"))
+        .suggest("drop the other handle first")
 }
 
 /// Makes a directory and its parents, for their owner alone.
@@ -261,7 +315,8 @@ enum Record {
     Reached(Reached),
     State(BTreeMap<ExtensionName, Value>),
     Resumed(usize),
-    Suspended(BTreeMap<ExtensionName, Value>),
+    Suspended(Vec<Wait>, BTreeMap<ExtensionName, Value>),
+    Decided(Decision),
 }
 
 impl Record {
@@ -283,7 +338,8 @@ impl Record {
                 turn.events.truncate(keep);
                 turn.facts.resumed(keep);
             }
-            Self::Suspended(state) => turn.facts.suspended(state),
+            Self::Suspended(waits, state) => turn.facts.suspended(waits, state),
+            Self::Decided(decision) => turn.facts.decided(decision),
         }
     }
 }
@@ -322,8 +378,13 @@ impl Journal for MemoryJournal {
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
-        self.records.push(Record::Suspended(turn.state.clone()));
+        self.records.push(Record::Suspended(turn.waits.to_vec(), turn.state.clone()));
         Box::pin(ReadyOk)
+    }
+
+    fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
+        self.records.extend(decisions.iter().cloned().map(Record::Decided));
+        Ok(())
     }
 
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
@@ -339,6 +400,7 @@ impl Journal for MemoryJournal {
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
         self.store.with(&self.instance, |stored| {
+            stored.updated_at = Timestamp::now();
             stored.commit(turn.conversation);
             stored.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
             if let Some(ended) = turn.ended() {

@@ -146,38 +146,46 @@ impl States {
         InTurn(Arc::clone(self))
     }
 
-    /// Returns the states that changed since the newest fact of the turn that runs, which the next one records; `None`
-    /// if none did.
+    /// Takes the states that changed since the newest fact of the turn that runs, which the next one records.
     #[inline]
-    pub(crate) fn take_unrecorded(&self) -> Option<BTreeMap<ExtensionName, Value>> {
+    pub(crate) fn take_unrecorded(&self) -> Option<TakenState> {
         // It is asked for each fact, and a load costs less than a swap.
         let is_any = self.moment.unrecorded.load(Ordering::Acquire);
-        is_any.then(|| self.take_changed(&self.moment.unrecorded, |tracked| tracked.before.take().is_some()))
+        if is_any { self.take_marked(&self.moment.unrecorded, |tracked| tracked.before.is_some()) } else { None }
     }
 
-    /// Returns the states that changed while no turn ran, and were not recorded or stored since.
-    pub(crate) fn take_outside(&self) -> Option<BTreeMap<ExtensionName, Value>> {
+    /// Takes the states that changed while no turn ran, and were not recorded or stored since.
+    pub(crate) fn take_outside(&self) -> Option<TakenState> {
         let is_any = self.moment.outside.load(Ordering::Acquire);
-        is_any.then(|| {
-            self.take_changed(&self.moment.outside, |tracked| {
-                let outside = std::mem::take(&mut tracked.outside);
-                if outside {
-                    tracked.before = None;
-                }
-                outside
-            })
-        })
+        if is_any { self.take_marked(&self.moment.outside, |tracked| tracked.outside) } else { None }
     }
 
     #[cold]
-    fn take_changed(
-        &self,
-        mark: &AtomicBool,
-        is_taken: impl Fn(&mut TrackedValue) -> bool,
-    ) -> BTreeMap<ExtensionName, Value> {
+    fn take_marked(&self, mark: &AtomicBool, is_taken: impl Fn(&TrackedValue) -> bool) -> Option<TakenState> {
         // Before the values are read: one that changes meanwhile is found by the next fact.
         mark.store(false, Ordering::Release);
-        self.take(is_taken)
+        let mut taken = TakenState::default();
+        for (name, cell) in self.cells.lock().iter() {
+            let mut tracked = cell.lock();
+            if let Some(value) = tracked.value.clone().filter(|_| is_taken(&tracked)) {
+                taken.state.insert(name.clone(), value);
+                let (before, outside) = (tracked.before.take(), std::mem::take(&mut tracked.outside));
+                taken.marks.push((Arc::clone(cell), before, outside));
+            }
+        }
+        (!taken.state.is_empty()).then_some(taken)
+    }
+
+    /// Marks state again that was taken and could not be recorded.
+    pub(crate) fn give_back(&self, TakenState { marks, .. }: TakenState) {
+        for (cell, before, outside) in marks {
+            let mut tracked = cell.lock();
+            tracked.before = before.or(tracked.before.take());
+            tracked.outside |= outside;
+        }
+        for mark in [&self.moment.unrecorded, &self.moment.outside] {
+            mark.store(true, Ordering::Release);
+        }
     }
 
     fn take(&self, is_taken: impl Fn(&mut TrackedValue) -> bool) -> BTreeMap<ExtensionName, Value> {
@@ -250,6 +258,14 @@ impl StateCell {
     fn changer(&self) -> MutexGuard<'_, Option<ThreadId>> {
         self.changer.lock()
     }
+}
+
+/// State that was taken to be recorded.
+#[derive(Default)]
+pub(crate) struct TakenState {
+    pub(crate) state: BTreeMap<ExtensionName, Value>,
+    /// How each was marked: the value at the newest fact, and whether it was changed while no turn ran.
+    marks: Vec<(Arc<StateCell>, Option<Option<Value>>, bool)>,
 }
 
 /// While it lives, a turn runs.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use goondan::conversation::MessageEvent;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
 use goondan::store::{
-    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Journal, Opened, Reached, Store, Suspend, TurnStart,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, Opened, Reached, Store, Suspend, TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Notify;
@@ -29,14 +29,21 @@ pub(crate) enum Break {
 #[derive(Default)]
 pub(crate) struct Plan {
     breaks: Vec<(usize, Break)>,
+    /// Whether every call of a journal counts, also one that waits for nothing.
+    is_of_calls: bool,
     writes: AtomicUsize,
     /// Notified when a write never returns.
     pub(crate) broken: Notify,
 }
 
 impl Plan {
-    pub(crate) fn new(breaks: impl IntoIterator<Item = (usize, Break)>) -> Arc<Self> {
-        Arc::new(Self { breaks: breaks.into_iter().collect(), ..Self::default() })
+    pub(crate) fn new(breaks: Vec<(usize, Break)>) -> Arc<Self> {
+        Arc::new(Self { breaks, ..Self::default() })
+    }
+
+    /// A plan in which every call of a journal counts.
+    pub(crate) fn of_calls(breaks: Vec<(usize, Break)>) -> Arc<Self> {
+        Arc::new(Self { breaks, is_of_calls: true, ..Self::default() })
     }
 
     /// Returns how many writes there were.
@@ -49,9 +56,13 @@ impl Plan {
         self.breaks.iter().find(|(at, _)| *at == number).map(|(_, kind)| *kind)
     }
 
+    /// Makes a call that waits for nothing, unless the store is away.
+    fn call<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        if self.is_of_calls && self.next() == Some(Break::Away) { Err(away()) } else { call() }
+    }
+
     async fn write<T>(&self, write: impl Future<Output = Result<T>>) -> Result<T> {
         let kind = self.next();
-        let away = || Error::new(ErrorCode::STORE_UNAVAILABLE, "the store is away").retryable(true);
         let written = match kind {
             Some(Break::Before) => None,
             Some(Break::Away) => return Err(away()),
@@ -66,6 +77,10 @@ impl Plan {
             }
         }
     }
+}
+
+fn away() -> Error {
+    Error::new(ErrorCode::STORE_UNAVAILABLE, "the store is away").retryable(true)
 }
 
 /// Keeps instances in another store, and is interrupted as its plan says.
@@ -92,35 +107,42 @@ struct BreakingJournal {
 
 impl Journal for BreakingJournal {
     fn begin(&mut self, turn: TurnStart<'_>) -> Result<()> {
-        self.journal.begin(turn)
+        self.plan.call(|| self.journal.begin(turn))
     }
 
     fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
-        self.journal.record(event, by)
+        self.plan.call(|| self.journal.record(event, by))
     }
 
     fn reached(&mut self, what: &Reached) -> Result<()> {
-        self.journal.reached(what)
+        self.plan.call(|| self.journal.reached(what))
     }
 
     fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
-        self.journal.record_state(state)
+        self.plan.call(|| self.journal.record_state(state))
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.journal.start_call(call)
+        self.plan.call(|| self.journal.start_call(call))
     }
 
     fn resume(&mut self, keep: usize) -> Result<()> {
-        self.journal.resume(keep)
+        self.plan.call(|| self.journal.resume(keep))
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.plan.write(self.journal.suspend(turn)))
     }
 
+    fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
+        self.plan.call(|| self.journal.decide(decisions))
+    }
+
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
-        self.journal.outcome(event)
+        Box::pin(async move {
+            self.plan.call(|| Ok(()))?;
+            self.journal.outcome(event).await
+        })
     }
 
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use goondan::conversation::MessageEvent;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
 use goondan::store::{
-    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Journal, MemoryStore, Opened, Reached, Store, Suspend,
-    TurnStart,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, MemoryStore, Opened, Reached, Store,
+    Suspend, TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Semaphore;
@@ -112,6 +112,10 @@ impl Journal for GatedJournal {
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
         self.journal.suspend(turn)
+    }
+
+    fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
+        self.journal.decide(decisions)
     }
 
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {

@@ -1,12 +1,15 @@
 //! Administration: listing, reading and deleting instances without opening them.
 
+use std::collections::HashMap;
 use std::io::BufRead;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, Message, Result, Timestamp, TurnId};
-use goondan_runtime::store::{InstanceId, TurnOutcome};
-use serde::{Deserialize, Serialize};
+use goondan_core::{AgentName, Error, ErrorCode, EventId, InstanceKey, Message, Result, Timestamp, TurnId};
+use goondan_runtime::store::{
+    EndedTurn, InstanceId, InstancePage, InstanceQuery, InstanceStatus, StoredInstance, TurnOutcome,
+};
+use serde::Deserialize;
 
 use super::atomic::{self, io_error};
 use super::base::{Fingerprint, LoadedBase};
@@ -17,7 +20,7 @@ use super::path::StorePath;
 use super::records::{TurnRecords, torn_part};
 use super::recovery::{changed_events, old_base_len, replay};
 use super::runtime_events;
-use super::status::{HeldLocks, InstanceStatus, status};
+use super::status::{HeldLocks, status};
 use super::store::FileStore;
 use super::{base, events};
 
@@ -25,22 +28,6 @@ use super::{base, events};
 const READS: usize = 10;
 /// The name of a directory that is being deleted starts with it. A crash can leave one in the workspace.
 const DELETED: &str = "deleted-";
-
-/// An instance as described by its `metadata.json`, and what it is doing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct StoredInstance {
-    /// The instance.
-    #[serde(flatten)]
-    pub id: InstanceId,
-    /// When it was first opened.
-    pub created_at: Timestamp,
-    /// When one of its turns last began or ended.
-    pub updated_at: Timestamp,
-    /// What it is doing.
-    pub status: InstanceStatus,
-}
 
 /// The stored messages of an instance.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,13 +70,18 @@ impl FileStore {
     /// `E_STORE_IO` when the directory cannot be read.
     // F-STORE
     pub fn instances(&self) -> Result<Vec<StoredInstance>> {
+        Ok(self.list_now(&InstanceQuery::new())?.instances)
+    }
+
+    /// Returns a page of the instances, as [`FileStore::instances`] does.
+    pub(super) fn list_now(&self, query: &InstanceQuery) -> Result<InstancePage> {
         let folder = StorePath::workspace(&self.workspace).join("instances");
         let entries = match folder.entries() {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(query.page([], |_| InstanceStatus::Idle)),
             Err(error) => return Err(io_error("read", &folder, error)),
         };
-        let (mut instances, locks) = (Vec::new(), HeldLocks::read());
+        let (mut instances, mut dirs) = (Vec::new(), HashMap::new());
         for entry in entries {
             let dir = InstanceDir::at(&entry);
             let bytes = atomic::read(&dir.metadata());
@@ -97,11 +89,14 @@ impl FileStore {
                 continue;
             };
             let ListedMetadata { agent_name: agent, instance_key: key, created_at, updated_at } = metadata;
-            let (id, status) = (InstanceId { agent, key }, status(&dir, &locks));
-            instances.push(StoredInstance { id, created_at, updated_at, status });
+            let mut instance = StoredInstance::new(InstanceId { agent, key });
+            (instance.created_at, instance.updated_at) = (created_at, updated_at);
+            dirs.insert(instance.id.clone(), dir);
+            instances.push(instance);
         }
-        instances.sort_by(|one, other| one.id.cmp(&other.id));
-        Ok(instances)
+        let locks = HeldLocks::read();
+        let status = |id: &InstanceId| dirs.get(id).map_or(InstanceStatus::Unreadable, |dir| status(dir, &locks));
+        Ok(query.page(instances, status))
     }
 
     /// Reads the messages of an instance without opening, locking or repairing it. While another process runs a turn
@@ -150,6 +145,25 @@ impl FileStore {
             }
         }
         Ok(())
+    }
+
+    /// Returns how the turn ended that answered `event`, without opening or locking the instance.
+    pub(super) fn outcome_now(&self, instance: &InstanceId, event: &EventId) -> Result<Option<EndedTurn>> {
+        let dir = match self.existing(instance) {
+            Ok(dir) => dir,
+            Err(error) if *error.code() == ErrorCode::STORE_NOT_FOUND => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // The events first: a commit adds the turn to the ended ones before it empties them.
+        let events = events::read(&dir.events())?;
+        let events = &events[..torn_part(&events).unwrap_or(events.len())];
+        let (records, _) = TurnRecords::survey(events, &dir.events());
+        let folded = records.fold.and_then(|fold| fold.ended());
+        let is_of_event = |ended: &EndedTurn| ended.outcome.event() == Some(event);
+        match folded.filter(is_of_event) {
+            Some(ended) => Ok(Some(ended)),
+            None => Ok(EndedTurns::read(&dir)?.find(event).cloned()),
+        }
     }
 
     /// Locks an instance that exists.

@@ -8,7 +8,8 @@ use goondan_core::{
     BoxFuture, Error, ErrorCode, EventId, ExtensionName, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId,
 };
 use goondan_runtime::store::{
-    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Suspend, TurnStart,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Suspend,
+    TurnStart,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -25,7 +26,8 @@ use super::lock::Lock;
 use super::metadata::{Metadata, Status};
 use super::path::StorePath;
 use super::records::{
-    BeginRecord, EmittedRecord, ReachedRecord, ResumeRecord, StartedRecord, StateRecord, SuspendRecord, for_record,
+    BeginRecord, DecidedRecord, EmittedRecord, ReachedRecord, ResumeRecord, StartedRecord, StateRecord, SuspendRecord,
+    for_record,
 };
 use super::recovery::{Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
@@ -274,10 +276,17 @@ impl Journal for FileJournal {
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let record = SuspendRecord { suspend: Cow::Borrowed(turn.turn), state: Cow::Borrowed(turn.state) };
+            let Suspend { turn, waits, state, .. } = turn;
+            let (waits, state) = (Cow::Borrowed(waits), Cow::Borrowed(state));
+            let record = SuspendRecord { suspend: Cow::Borrowed(turn), waits, state };
             self.push(&record)?;
             self.flush_now(Durability::Synced)
         })
+    }
+
+    fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
+        let mut records = decisions.iter().map(|decision| DecidedRecord { decided: Cow::Borrowed(decision) });
+        records.try_for_each(|record| self.push(&record))
     }
 
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
@@ -290,6 +299,13 @@ impl Journal for FileJournal {
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move { self.commit_now(&turn) })
+    }
+
+    fn close(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {
+        // What is dropped then has nothing left to write.
+        Box::pin(async move {
+            if matches!(self.health, Health::Poisoned(_)) { Ok(()) } else { self.flush_now(Durability::Flushed) }
+        })
     }
 
     fn keeps_runtime_events(&self) -> bool {

@@ -58,7 +58,7 @@ mod status;
 mod store;
 mod transfer;
 
-pub use admin::{StoredConversation, StoredInstance};
+pub use admin::StoredConversation;
 #[doc(hidden)]
 pub use disk::{Disk, DiskFile, OpenMode, RealDisk};
 pub use fsync::Fsync;
@@ -66,5 +66,4 @@ pub use layout::{agreements_dir, state_root, workspace_id};
 #[doc(hidden)]
 pub use path::StorePath;
 pub use repair::StoredFault;
-pub use status::InstanceStatus;
 pub use store::FileStore;

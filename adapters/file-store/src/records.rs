@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use goondan_core::{AgentEvent, Error, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
-use goondan_runtime::store::{EmittedBy, EndedTurn, EventDigest, Facts, Reached, TurnOutcome};
+use goondan_runtime::store::{Decision, EmittedBy, EndedTurn, EventDigest, Facts, Reached, TurnOutcome, Wait};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,11 +89,19 @@ pub(super) struct ResumeRecord<'a> {
     pub(super) keep: usize,
 }
 
-/// State that changed while the open turn did not run.
+/// The open turn does not run: the calls that wait for a decision, if there are any, and the state that changed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SuspendRecord<'a> {
     pub(super) suspend: Cow<'a, TurnId>,
+    #[serde(default, skip_serializing_if = "<[Wait]>::is_empty")]
+    pub(super) waits: Cow<'a, [Wait]>,
     pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
+}
+
+/// What was decided about a call that waits.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct DecidedRecord<'a> {
+    pub(super) decided: Cow<'a, Decision>,
 }
 
 /// The last record of a turn. When it is synced, the turn is committed.
@@ -207,21 +215,25 @@ impl TurnRecords {
                 self.facts.started(self.events.len());
                 self.control_lines.push(line.number);
             }
-            Some(kind @ (RecordKind::Reached | RecordKind::State | RecordKind::Resume | RecordKind::Suspend))
-                if self.begin.is_some() && self.fold.is_none() =>
-            {
+            Some(RecordKind::Fact(kind)) if self.begin.is_some() && self.fold.is_none() => {
                 match kind {
-                    RecordKind::Reached => {
+                    FactKind::Reached => {
                         let what = record::<ReachedRecord<'_>>(line, path)?.reached.into_owned();
                         self.facts.reached(self.events.len(), what);
                     }
-                    RecordKind::State => self.facts.state(record::<StateRecord<'_>>(line, path)?.state.into_owned()),
-                    RecordKind::Resume => {
+                    FactKind::State => self.facts.state(record::<StateRecord<'_>>(line, path)?.state.into_owned()),
+                    FactKind::Resume => {
                         let keep = record::<ResumeRecord<'_>>(line, path)?.keep;
                         self.events.truncate(keep);
                         self.facts.resumed(keep);
                     }
-                    _ => self.facts.suspended(record::<SuspendRecord<'_>>(line, path)?.state.into_owned()),
+                    FactKind::Suspend => {
+                        let SuspendRecord { waits, state, .. } = record(line, path)?;
+                        self.facts.suspended(waits.into_owned(), state.into_owned());
+                    }
+                    FactKind::Decided => {
+                        self.facts.decided(record::<DecidedRecord<'_>>(line, path)?.decided.into_owned());
+                    }
                 }
                 self.control_lines.push(line.number);
             }
@@ -276,10 +288,11 @@ pub(super) fn is_exported(text: &[u8]) -> serde_json::Result<bool> {
     match exported(text).next().and_then(kind) {
         Some(RecordKind::Event { emitted: false }) => check::<MessageEvent>(text),
         Some(RecordKind::Event { emitted: true }) => check::<ByMember>(text).and(check::<MessageEvent>(text)),
-        Some(RecordKind::Reached) => check::<ReachedRecord<'_>>(text),
-        Some(RecordKind::State) => check::<StateRecord<'_>>(text),
-        Some(RecordKind::Resume) => check::<ResumeRecord<'_>>(text),
-        Some(RecordKind::Suspend) => check::<SuspendRecord<'_>>(text),
+        Some(RecordKind::Fact(FactKind::Reached)) => check::<ReachedRecord<'_>>(text),
+        Some(RecordKind::Fact(FactKind::State)) => check::<StateRecord<'_>>(text),
+        Some(RecordKind::Fact(FactKind::Resume)) => check::<ResumeRecord<'_>>(text),
+        Some(RecordKind::Fact(FactKind::Suspend)) => check::<SuspendRecord<'_>>(text),
+        Some(RecordKind::Fact(FactKind::Decided)) => check::<DecidedRecord<'_>>(text),
         Some(_) => check::<StartedRecord<'_>>(text),
         None => Ok(false),
     }
@@ -300,13 +313,20 @@ enum RecordKind {
         emitted: bool,
     },
     Started,
+    Fact(FactKind),
+    Fold,
+    /// Written by a later version.
+    Unknown,
+}
+
+/// What is known of an open turn beside its message events and started calls.
+#[derive(Clone, Copy)]
+enum FactKind {
     Reached,
     State,
     Resume,
     Suspend,
-    Fold,
-    /// Written by a later version.
-    Unknown,
+    Decided,
 }
 
 impl RecordKind {
@@ -330,6 +350,7 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
         reached: Option<IgnoredAny>,
         resume: Option<IgnoredAny>,
         suspend: Option<IgnoredAny>,
+        decided: Option<IgnoredAny>,
         state: Option<IgnoredAny>,
     }
     match serde_json::from_slice(line.text).ok()? {
@@ -340,11 +361,12 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
         Shape { fold: Some(_), .. } => Some(RecordKind::Fold),
         Shape { committed: Some(_), .. } => Some(RecordKind::Committed),
         Shape { started: Some(_), .. } => Some(RecordKind::Started),
-        Shape { reached: Some(_), .. } => Some(RecordKind::Reached),
-        Shape { resume: Some(_), .. } => Some(RecordKind::Resume),
-        Shape { suspend: Some(_), .. } => Some(RecordKind::Suspend),
+        Shape { reached: Some(_), .. } => Some(RecordKind::Fact(FactKind::Reached)),
+        Shape { resume: Some(_), .. } => Some(RecordKind::Fact(FactKind::Resume)),
+        Shape { suspend: Some(_), .. } => Some(RecordKind::Fact(FactKind::Suspend)),
+        Shape { decided: Some(_), .. } => Some(RecordKind::Fact(FactKind::Decided)),
         Shape { turn: Some(_), .. } => Some(RecordKind::Begin),
-        Shape { state: Some(_), .. } => Some(RecordKind::State),
+        Shape { state: Some(_), .. } => Some(RecordKind::Fact(FactKind::State)),
         Shape { .. } => Some(RecordKind::Unknown),
     }
 }

@@ -4,40 +4,12 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
 
-use serde::Serialize;
+use goondan_runtime::store::InstanceStatus;
 
 use super::events;
 use super::layout::InstanceDir;
 use super::path::Access;
 use super::records::{TurnRecords, torn_part};
-
-/// What a stored instance is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum InstanceStatus {
-    /// It is not open, and no turn is.
-    Idle,
-    /// A turn was interrupted: the next opening closes it.
-    Interrupted,
-    /// A process has it open. Only Linux tells; elsewhere, an instance that is open counts as idle or, while it runs a
-    /// turn, as interrupted.
-    Open,
-    /// Its events cannot be read. Opening it says why.
-    Unreadable,
-}
-
-impl InstanceStatus {
-    /// Returns the status in one word, such as `idle`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Interrupted => "interrupted",
-            Self::Open => "open",
-            Self::Unreadable => "unreadable",
-        }
-    }
-}
 
 /// The locks that processes of this system hold. Trying to take a lock would tell too, but would make another process
 /// that tries at the same moment fail.
@@ -92,5 +64,9 @@ pub(super) fn status(dir: &InstanceDir, locks: &HeldLocks) -> InstanceStatus {
     // What is damaged does not matter here; an opening tells.
     let (records, _) = TurnRecords::survey(&bytes, &path);
     let is_open = records.fold.is_none() && (records.begin.is_some() || !records.events.is_empty());
-    if is_open { InstanceStatus::Interrupted } else { InstanceStatus::Idle }
+    match (is_open, records.facts.undecided().next()) {
+        (true, Some(_)) => InstanceStatus::Suspended,
+        (true, None) => InstanceStatus::Interrupted,
+        (false, _) => InstanceStatus::Idle,
+    }
 }

@@ -9,8 +9,9 @@
 //!    else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01); `{"started": id}` before a call
 //!    starts that must not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was
 //!    interrupted; the opening returns what is recorded of it. If it goes on, `{"resume": id, "keep": n}` takes back
-//!    the message events after the first `n`; state that changes while it does not run is `{"suspend": id, "state": {…}}`,
-//!    synced.
+//!    the message events after the first `n`; calls that wait for a decision, and state that changes while
+//!    it does not run, are `{"suspend": id, "waits": […], "state": {…}}`, synced; what was decided is
+//!    `{"decided": {…}}`.
 //! 3. Only if the turn did more than append: write the new base beside the old one, as `base.jsonl.tmp`, and sync it.
 //!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append removes the file.
 //! 4. Append `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "eventsCrc": …, "state": {…}, "outcome": {…}}` to
@@ -67,8 +68,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::{BoxFuture, Error, ErrorCode, ExtensionName, Result};
-use goondan_runtime::store::{InstanceId, Opened, Store};
+use goondan_core::{BoxFuture, Error, ErrorCode, EventId, ExtensionName, Result};
+use goondan_runtime::store::{EndedTurn, InstanceId, InstancePage, InstanceQuery, Opened, Store};
 use serde_json::Value;
 
 use super::Fsync;
@@ -167,6 +168,24 @@ pub(super) fn extension_dir(workspace: &Path, extension: &ExtensionName, disk: A
 impl Store for FileStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move { journal::open(self.dir_of(instance), instance, self.fsync) })
+    }
+
+    fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {
+        Box::pin(async move { self.list_now(query) })
+    }
+
+    fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            match self.delete(instance) {
+                Ok(()) => Ok(true),
+                Err(error) if *error.code() == ErrorCode::STORE_NOT_FOUND => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        Box::pin(async move { self.outcome_now(instance, event) })
     }
 
     fn workspace(&self) -> Option<&str> {

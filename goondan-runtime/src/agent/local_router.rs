@@ -9,7 +9,7 @@ use goondan_lock::Lock;
 
 use super::{Agent, WeakAgent};
 use crate::instance::{Instance, task_failed};
-use crate::ports::router::{AgentCall, Router, not_found};
+use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
 
 /// Routes requests and events between the agents of one program. Clones are the same router.
 ///
@@ -105,12 +105,12 @@ impl fmt::Debug for LocalRouter {
 }
 
 impl Router for LocalRouter {
-    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>> {
+    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>> {
         Box::pin(async move {
             let instance = self.instance(&call).await?;
             // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
             let turn = tokio::spawn(async move { instance.answer(call.event).await });
-            turn.await.map_err(task_failed)?
+            turn.await.map_err(task_failed)?.map(AgentReply::Text)
         })
     }
 

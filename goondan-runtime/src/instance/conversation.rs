@@ -9,7 +9,7 @@ use std::time::Duration;
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::host::{ConversationExt, TurnResultExt};
 use goondan_core::{
-    AgentEvent, Error, ErrorCode, EventId, FailedTurn, Message, Part, Result, Role, TurnInfo, TurnResult,
+    AgentEvent, BoxFuture, Error, ErrorCode, EventId, FailedTurn, Message, Part, Result, Role, TurnInfo, TurnResult,
 };
 use tokio::runtime::Handle;
 use tracing::Instrument;
@@ -123,6 +123,7 @@ impl OpenConversation {
             }
         };
         let Self { services, newest, journaled, replaced, .. } = self;
+        let lost = journaled.lost();
         let mut until_cancelled = pin!(slot.cancelled());
         // From here on `InstanceSlot::cancel` reaches the turn.
         until_cancelled.as_mut().enable();
@@ -135,9 +136,10 @@ impl OpenConversation {
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
-        let outcome = match unless(until_cancelled, turn.run().instrument(span)).await {
-            Some(outcome) => outcome,
-            None => Err(turn.cancelled()),
+        let outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {
+            TurnEnd::Outcome(outcome) => outcome,
+            TurnEnd::Cancelled => Err(turn.cancelled()),
+            TurnEnd::Lost => Err(turn.lost()),
         };
         let so_far = turn.end();
         let runtime_events = reporter.into_runtime_events();
@@ -239,6 +241,11 @@ impl OpenConversation {
         self.journaled.close_turn().await
     }
 
+    /// Returns whether the instance belongs to another process, so that the conversation must be opened again.
+    pub(super) fn is_lost(&self) -> bool {
+        self.journaled.is_lost()
+    }
+
     /// Stores what could not be stored when a turn ended, and state that changed outside of turns.
     pub(super) async fn store(&mut self) -> Result<()> {
         self.journaled.commit_ended().await?;
@@ -252,22 +259,37 @@ impl OpenConversation {
         let services = &self.services;
         deactivate(&self.generation.registered.extensions, services).await;
         services.bus.close();
-        let stored = self.store().await;
+        let stored = if self.is_lost() { Ok(()) } else { self.store().await };
         let Self { journaled, agent, services, generation, newest, .. } = self;
-        drop(journaled);
+        let stored = stored.and(journaled.close().await);
         drop_guarded("the program", || drop((generation, newest, services, agent)));
         stored
     }
 }
 
-/// Runs `turn` to its end, unless `cancelled` ends before.
-async fn unless<T>(mut cancelled: Pin<&mut impl Future<Output = ()>>, turn: impl Future<Output = T>) -> Option<T> {
+/// How a turn ended.
+enum TurnEnd<T> {
+    Outcome(T),
+    Cancelled,
+    /// Its instance belongs to another process.
+    Lost,
+}
+
+/// Runs `turn` to its end, unless it is cancelled or the instance is lost before.
+async fn unless<T>(
+    mut cancelled: Pin<&mut impl Future<Output = ()>>,
+    mut lost: Option<BoxFuture<'static, ()>>,
+    turn: impl Future<Output = T>,
+) -> TurnEnd<T> {
     let mut turn = pin!(turn);
     poll_fn(|cx| {
         if cancelled.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
+            return Poll::Ready(TurnEnd::Cancelled);
         }
-        turn.as_mut().poll(cx).map(Some)
+        if lost.as_mut().is_some_and(|lost| lost.as_mut().poll(cx).is_ready()) {
+            return Poll::Ready(TurnEnd::Lost);
+        }
+        turn.as_mut().poll(cx).map(TurnEnd::Outcome)
     })
     .await
 }

@@ -13,7 +13,7 @@ use super::background::Pending;
 use super::conversation::DRAIN_TIMEOUT;
 use super::shared::AgentInner;
 use crate::attach::{AgentUpcalls, Services};
-use crate::ports::router::{AgentCall, not_found};
+use crate::ports::router::{AgentCall, AgentReply, not_found};
 
 /// How many delegations of a conversation may be waiting for their results.
 const WAITING: usize = 64;
@@ -114,7 +114,8 @@ async fn run(
         return instance.answer(event).await;
     }
     let Some(router) = agent.spec().router.clone() else { return Err(not_found(target_agent, &[])) };
-    router.request(AgentCall { target: target_agent.clone(), instance, event }).await
+    let reply = router.request(AgentCall { target: target_agent.clone(), instance, event }).await;
+    reply.map(AgentReply::into_text)
 }
 
 /// Emits the result on the bus of the conversation that delegated. What has no listener is logged.

@@ -173,6 +173,9 @@ impl InstanceSlot {
         keep_alive: Instance,
         mut lock: ConversationLock,
     ) -> Result<OpenLock> {
+        if lock.as_ref().is_some_and(|open| open.is_lost()) {
+            lock = self.close_lost(lock).await?;
+        }
         if lock.is_none() {
             let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
             lock = run_to_end(async move {
@@ -195,19 +198,36 @@ impl InstanceSlot {
 
     /// Closes the conversation if it is open. The closing runs to its end even if the caller is dropped.
     pub(crate) async fn close(&self, mut lock: ConversationLock) -> Result<()> {
-        let Some(open) = lock.take() else { return Ok(()) };
-        {
-            let mut status = self.status.lock();
-            status.for_others = false;
-            // `open` holds what the phase held, so that no extension is dropped under this lock.
-            status.phase = Phase::Closed;
-        }
+        let Some(open) = self.take_open(&mut lock) else { return Ok(()) };
+        self.status.lock().for_others = false;
         run_to_end(async move {
             let closed = open.close().await;
             drop(lock);
             closed
         })
         .await
+    }
+
+    /// Closes a conversation whose instance another process has taken over, so that it is opened again.
+    async fn close_lost(&self, mut lock: ConversationLock) -> Result<ConversationLock> {
+        let (id, open) = (self.id.clone(), self.take_open(&mut lock));
+        run_to_end(async move {
+            if let Some(open) = open
+                && let Err(error) = open.close().await
+            {
+                tracing::warn!(instance = %id, "a lost conversation was not closed well: {}", error.report());
+            }
+            Ok(lock)
+        })
+        .await
+    }
+
+    /// Takes the conversation out of its lock, to close it.
+    fn take_open(&self, lock: &mut ConversationLock) -> Option<Box<OpenConversation>> {
+        let open = lock.take()?;
+        // `open` holds what the phase held, so that no extension is dropped under this lock.
+        self.status.lock().phase = Phase::Closed;
+        Some(open)
     }
 
     /// Closes the conversation after its last handle was dropped.

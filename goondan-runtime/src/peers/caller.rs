@@ -114,7 +114,7 @@ impl Caller<'_> {
 async fn await_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
     let (target, timeout) = (call.target.clone(), request.limit());
     match tokio::time::timeout(timeout, router.request(call)).await {
-        Ok(response) => Ok(AgentResponse::new(RequestTarget::Agent(target.to_string()), response?, None)),
+        Ok(reply) => Ok(AgentResponse::new(RequestTarget::Agent(target.to_string()), reply?.into_text(), None)),
         Err(_) => {
             let message = format!("the agent `{target}` did not answer within {timeout:?}");
             Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)

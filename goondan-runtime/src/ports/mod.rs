@@ -10,5 +10,5 @@ pub use provider::{
     BundlePath, CassetteMode, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor,
     find_provider, linked_providers,
 };
-pub use router::{AgentCall, Router};
+pub use router::{AgentCall, AgentReply, Router};
 pub use store::{InstanceId, Store};

@@ -4,9 +4,10 @@ use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceK
 
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
-    /// Runs a turn of the target with the event and returns the text of its answer. The target is opened if it is not
-    /// running. The caller enforces the timeout and rejects circles.
-    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>>;
+    /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. The
+    /// caller enforces the timeout and rejects circles. The same event is delivered again when a turn that was
+    /// interrupted asks again: it is answered once.
+    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>>;
 
     /// Delivers the event without waiting for the turn. Returns false when no such agent exists; an error with the code
     /// `AGENT_NOT_FOUND` means the same, and says why.
@@ -26,6 +27,22 @@ pub struct AgentCall {
     pub instance: InstanceKey,
     /// The event.
     pub event: AgentEvent,
+}
+
+/// What an agent replies to a request.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AgentReply {
+    /// The text of its answer.
+    Text(String),
+}
+
+impl AgentReply {
+    /// Returns the text of the answer.
+    pub(crate) fn into_text(self) -> String {
+        let Self::Text(text) = self;
+        text
+    }
 }
 
 /// The error for a request to `name`, which is not among the `known` agents.

@@ -1,15 +1,14 @@
 //! The conversation that a turn changes, with the journal that records the changes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use goondan_core::host::IdSet;
 use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt, WireError};
 use goondan_core::{
-    AgentEvent, Applied, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result,
-    Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
+    AgentEvent, Applied, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent,
+    Part, Result, Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart,
+    TurnId,
 };
-use serde_json::Value;
 
 use super::estimate::TokenEstimate;
 use super::left_out::LeftOut;
@@ -20,7 +19,7 @@ use crate::ports::store::{
     Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend,
     TurnOutcome, TurnStart,
 };
-use crate::state::States;
+use crate::state::{States, TakenState};
 
 /// A conversation whose changes are written to the journal of its store. It is made when the conversation is opened.
 pub(crate) struct JournaledConversation {
@@ -33,7 +32,7 @@ pub(crate) struct JournaledConversation {
     started: IdSet<ToolCallId>,
     /// What is known of the open turn beside its events.
     pub(super) facts: Facts,
-    /// Why the store could not be reached in the turn that runs.
+    /// Why the store could not be reached in the turn that runs, or that the instance is lost to another process.
     unavailable: Option<Error>,
     /// The orphans that were logged.
     orphans: Vec<ToolCallId>,
@@ -147,17 +146,18 @@ impl JournaledConversation {
     }
 
     pub(crate) fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
-        self.journal.begin(start)?;
+        let begun = self.journal.begin(start);
+        self.notice(begun)?;
         let event = start.event.map(|event| event.id.clone());
         self.open_turn = Some(OpenTurn { id: start.turn.clone(), event, digest: start.digest, ended: None });
-        self.unavailable = None;
+        self.is_back();
         self.record_outside()
     }
 
     /// Records the state that was set while no turn ran, with the next fact.
     fn record_outside(&mut self) -> Result<()> {
         match self.states.take_outside() {
-            Some(state) => self.record(state),
+            Some(taken) => self.with_state(taken, |_| Ok(())),
             None => Ok(()),
         }
     }
@@ -185,7 +185,9 @@ impl JournaledConversation {
     /// Goes on with the open turn: takes back what was said and set after its newest fact.
     // RESUME-01
     pub(crate) async fn go_on(&mut self) -> Result<()> {
-        self.unavailable = None;
+        self.is_back();
+        // While the store is away, that the turn goes on is not counted.
+        self.flush(Durability::Flushed).await?;
         let keep = self.facts.newest;
         self.conversation.keep_events(keep)?;
         self.states.restore();
@@ -202,29 +204,31 @@ impl JournaledConversation {
 
     /// Records something that the turn has reached, with the state that belongs to it.
     pub(super) fn reached(&mut self, what: Reached) -> Result<()> {
-        self.record_state()?;
-        let recorded = self.journal.reached(&what);
-        self.facts.reached(self.conversation.events().len(), what);
-        self.notice(recorded)
-    }
-
-    /// Records the state that has changed since the newest fact, before the next one.
-    #[inline]
-    fn record_state(&mut self) -> Result<()> {
+        self.check_available()?;
         match self.states.take_unrecorded() {
-            Some(state) => self.record(state),
-            None => Ok(()),
+            Some(taken) => self.with_state(taken, |this| this.record_reached(what)),
+            None => self.record_reached(what),
         }
     }
 
+    #[inline]
+    fn record_reached(&mut self, what: Reached) -> Result<()> {
+        let recorded = self.journal.reached(&what);
+        self.notice(recorded)?;
+        self.facts.reached(self.conversation.events().len(), what);
+        Ok(())
+    }
+
+    /// Records state that was taken for that, and then the fact that it belongs to. If one of them cannot be recorded,
+    /// the next fact tries again.
     #[cold]
-    fn record(&mut self, state: BTreeMap<ExtensionName, Value>) -> Result<()> {
-        if state.is_empty() {
-            return Ok(());
-        }
-        let recorded = self.journal.record_state(&state);
-        self.facts.state(state);
-        self.notice(recorded)
+    fn with_state(&mut self, mut taken: TakenState, fact: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let recorded = self.journal.record_state(&taken.state);
+        let recorded = self.notice(recorded).and_then(|()| {
+            self.facts.state(std::mem::take(&mut taken.state));
+            fact(self)
+        });
+        recorded.inspect_err(|_| self.states.give_back(taken))
     }
 
     /// Takes in that the store cannot be reached, if that is the error.
@@ -238,6 +242,37 @@ impl JournaledConversation {
     #[inline]
     pub(crate) fn check_available(&self) -> Result<()> {
         self.unavailable.as_ref().map_or(Ok(()), |error| Err(WireError::copy(error)))
+    }
+
+    /// Forgets that the store could not be reached: it is asked again now. An instance that is lost stays lost.
+    fn is_back(&mut self) {
+        if !self.is_lost() {
+            self.unavailable = None;
+        }
+    }
+
+    /// Returns whether the instance belongs to another process. Nothing is written any more then, and the conversation
+    /// must be opened again.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.unavailable.as_ref().is_some_and(|error| *error.code() == ErrorCode::STORE_LOST)
+    }
+
+    /// Returns a future that ends when the instance is lost, if the store tells.
+    pub(crate) fn lost(&self) -> Option<BoxFuture<'static, ()>> {
+        self.journal.lost()
+    }
+
+    /// Takes in that the instance is lost, and returns the error for that.
+    pub(crate) fn lose(&mut self) -> Error {
+        let error = Error::new(ErrorCode::STORE_LOST, "another process has taken the instance over")
+            .suggest("send the input again: it is opened again then, and the turn goes on");
+        note_unavailable(&mut self.unavailable, &error);
+        error
+    }
+
+    /// Gives the instance back to the store.
+    pub(crate) async fn close(self) -> Result<()> {
+        self.journal.close().await
     }
 
     /// Returns whether a call has started that must not run twice.
@@ -254,9 +289,16 @@ impl JournaledConversation {
     pub(super) fn emit_by(&mut self, mut event: MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
         self.check_available()?;
         self.set_turn(&mut event);
-        if by.is_none() {
-            self.record_state()?;
+        if by.is_none()
+            && let Some(taken) = self.states.take_unrecorded()
+        {
+            return self.with_state(taken, |this| this.apply(event, None));
         }
+        self.apply(event, by)
+    }
+
+    #[inline]
+    fn apply(&mut self, event: MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
         if self.conversation.apply(event)? == Applied::TargetNotFound {
             let events = self.conversation.events();
             if let Some(MessageEvent::Remove { target_id } | MessageEvent::Replace { target_id, .. }) = events.last() {
@@ -273,9 +315,10 @@ impl JournaledConversation {
             self.estimate.forget();
             self.prefixes.changed(event, by.map(EmittedBy::extension));
         }
-        self.facts.event(self.conversation.events().len() - 1, by);
         let recorded = self.journal.record(event, by);
-        self.notice(recorded)
+        self.notice(recorded)?;
+        self.facts.event(self.conversation.events().len() - 1, by);
+        Ok(())
     }
 
     /// Takes in a request to a model, and computes what it keeps of the one before.
@@ -358,6 +401,7 @@ impl JournaledConversation {
     /// Records runtime events. A failure is logged and does not fail the turn.
     pub(crate) fn note(&mut self, events: &[RuntimeEvent]) {
         if !events.is_empty()
+            && !self.is_lost()
             && let Err(error) = self.journal.note(events)
         {
             tracing::warn!("runtime events were not kept: {}", error.report());
@@ -376,7 +420,7 @@ impl JournaledConversation {
     /// repeated.
     pub(crate) async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<()> {
         let Some(turn) = self.open_turn.as_ref().map(|open| open.id.clone()) else { return Ok(()) };
-        self.unavailable = None;
+        self.is_back();
         if let Some(message) = self.partial.take(&turn) {
             self.emit(MessageEvent::append(message))?;
         }
@@ -417,9 +461,15 @@ impl JournaledConversation {
                 let turn = turn.clone();
                 return self.commit(&turn, None).await;
             }
-            if let Some(state) = self.states.take_outside().filter(|state| !state.is_empty()) {
-                self.journal.suspend(Suspend { turn, state: &state }).await?;
-                self.facts.suspended(state);
+            if let Some(taken) = self.states.take_outside() {
+                let suspended = self.journal.suspend(Suspend::new(turn, &taken.state)).await;
+                match self.notice(suspended) {
+                    Ok(()) => self.facts.suspended(Vec::new(), taken.state),
+                    Err(error) => {
+                        self.states.give_back(taken);
+                        return Err(error);
+                    }
+                }
             }
             return Ok(());
         }
@@ -430,6 +480,7 @@ impl JournaledConversation {
     }
 
     async fn commit(&mut self, turn: &TurnId, outcome: Option<&TurnOutcome>) -> Result<()> {
+        self.check_available()?;
         let state = self.states.changed();
         let mut digest = None;
         if let Some(open) = &mut self.open_turn {
@@ -437,7 +488,9 @@ impl JournaledConversation {
             open.ended = outcome.cloned();
             digest = open.digest;
         }
-        self.journal.commit(Commit { turn, conversation: &self.conversation, state: &state, outcome, digest }).await?;
+        let commit = Commit { turn, conversation: &self.conversation, state: &state, outcome, digest };
+        let committed = self.journal.commit(commit).await;
+        self.notice(committed)?;
         self.is_committed();
         Ok(())
     }
@@ -461,7 +514,7 @@ fn reused(event: &EventId) -> Error {
 
 #[cold]
 fn note_unavailable(unavailable: &mut Option<Error>, error: &Error) {
-    if *error.code() == ErrorCode::STORE_UNAVAILABLE {
+    if [ErrorCode::STORE_UNAVAILABLE, ErrorCode::STORE_LOST].contains(error.code()) {
         unavailable.get_or_insert_with(|| WireError::copy(error));
     }
 }
@@ -490,11 +543,16 @@ impl CallJournal<'_> {
     }
 
     fn record_start(&mut self, call: &ToolCallId) -> Result<()> {
-        if let Some(state) = self.states.take_unrecorded().filter(|state| !state.is_empty()) {
-            self.journal.record_state(&state)?;
-            self.facts.state(state);
+        if let Some(error) = &self.unavailable {
+            return Err(WireError::copy(error));
         }
-        self.journal.start_call(call)
+        let Some(taken) = self.states.take_unrecorded() else { return self.journal.start_call(call) };
+        let recorded = self.journal.record_state(&taken.state).and_then(|()| self.journal.start_call(call));
+        match recorded {
+            Ok(()) => self.facts.state(taken.state),
+            Err(_) => self.states.give_back(taken),
+        }
+        recorded
     }
 
     /// Syncs what is recorded to the disk.

@@ -162,6 +162,12 @@ impl<'a> TurnRun<'a> {
         error
     }
 
+    /// Takes in that the instance belongs to another process, and returns the error for that. The turn is not over: it
+    /// goes on there.
+    pub(crate) fn lost(&mut self) -> Error {
+        self.journaled.lose()
+    }
+
     async fn run_chain(&mut self) -> Result<TurnResult> {
         // D-13: before the chain runs, so that middlewares that count messages include this one.
         if self.journaled.facts.newest == 0

@@ -7,7 +7,7 @@ use goondan_core::{AgentEvent, EventId, ExtensionName, MessageEvent, ModelFinish
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::EventDigest;
+use super::{Decision, EventDigest, Wait};
 
 /// A turn that ended without a commit.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +74,10 @@ pub struct Facts {
     pub resumptions: u32,
     /// How often since the newest fact.
     pub in_vain: u32,
+    /// The calls that waited for a decision when the turn was suspended last.
+    pub waits: Vec<Wait>,
+    /// What was decided about calls of the turn.
+    pub decisions: Vec<Decision>,
     /// State that was recorded after the newest fact. It counts from the next one on.
     pending: BTreeMap<ExtensionName, Value>,
 }
@@ -181,9 +185,24 @@ impl Facts {
         self.in_vain += 1;
     }
 
-    /// Takes in state that has changed while the turn did not run.
-    pub fn suspended(&mut self, state: BTreeMap<ExtensionName, Value>) {
+    /// Takes in that the turn does not run: the calls that wait, if there are any, and the state that has changed.
+    pub fn suspended(&mut self, waits: Vec<Wait>, state: BTreeMap<ExtensionName, Value>) {
+        if !waits.is_empty() {
+            self.waits = waits;
+        }
         self.state.extend(state);
+    }
+
+    /// Takes in a decision. If there are several about a call, the first one counts.
+    pub fn decided(&mut self, decision: Decision) {
+        self.in_vain = 0;
+        self.decisions.push(decision);
+    }
+
+    /// Returns the calls that still wait for a decision.
+    pub fn undecided(&self) -> impl Iterator<Item = &Wait> {
+        let is_decided = |wait: &Wait| self.decisions.iter().any(|decision| decision.call == wait.call);
+        self.waits.iter().filter(move |wait| !is_decided(wait))
     }
 
     /// Forgets everything, for the next turn.
@@ -196,6 +215,8 @@ impl Facts {
                 state.clear();
             }
         }
+        self.waits.clear();
+        self.decisions.clear();
         (self.resumptions, self.in_vain) = (0, 0);
     }
 

@@ -2,7 +2,9 @@
 
 mod instance_id;
 mod interrupted;
+mod listed;
 mod outcome;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,13 +18,44 @@ use serde_json::Value;
 
 pub use instance_id::InstanceId;
 pub use interrupted::{EmittedBy, Facts, Interrupted, Reached};
+pub use listed::{InstancePage, InstanceQuery, InstanceStatus, StoredInstance};
 pub use outcome::{EndedTurn, EventDigest, TurnOutcome};
+pub use waits::{Decision, Question, Wait};
 
 /// Persists instances. Implement it to keep them elsewhere than in files or memory.
 pub trait Store: Send + Sync + 'static {
     /// Opens an instance, and creates it if it does not exist. Until the returned journal is dropped, no other caller
     /// can open it.
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>>;
+
+    /// Returns a page of the instances that it keeps, without opening one.
+    ///
+    /// # Errors
+    /// When they cannot be read; `E_STORE_UNSUPPORTED` by default.
+    fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {
+        let _ = query;
+        unsupported("instances cannot be listed")
+    }
+
+    /// Deletes an instance for good. Returns false if there is none.
+    ///
+    /// # Errors
+    /// `E_STORE_LOCKED` when it is open, or when it cannot be deleted; `E_STORE_UNSUPPORTED` by default.
+    fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
+        let _ = instance;
+        unsupported("instances cannot be deleted")
+    }
+
+    /// Returns how the turn ended that answered `event`, without opening the instance; see [`Journal::outcome`]. `None`
+    /// also if there is no such instance.
+    ///
+    /// # Errors
+    /// When it cannot be read; `E_STORE_UNSUPPORTED` by default.
+    // ONCE-01
+    fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        let _ = (instance, event);
+        unsupported("outcomes of turns cannot be read")
+    }
 
     /// Returns the id of the workspace whose instances this store keeps, if it has workspaces.
     fn workspace(&self) -> Option<&str> {
@@ -75,6 +108,14 @@ pub trait Store: Send + Sync + 'static {
 pub(crate) fn without_directories(what: &str) -> Error {
     Error::new(ErrorCode::STORE_UNSUPPORTED, format!("{what}: conversations are not kept below a state root"))
         .suggest("give the agent a `FileStore`, or in tests `MemoryStore::with_directories`")
+}
+
+/// Fails because a store does not have something.
+fn unsupported<T: Send + 'static>(what: &str) -> BoxFuture<'static, Result<T>> {
+    let error =
+        Error::new(ErrorCode::STORE_UNSUPPORTED, format!("{what}: the store of this program does not support it"))
+            .suggest("add the member of the trait `Store` to it, or use a store that has it");
+    Box::pin(std::future::ready(Err(error)))
 }
 
 fn no_shared_state(extension: &ExtensionName) -> Error {
@@ -181,13 +222,21 @@ pub trait Journal: Send + Sync {
     // RESUME-01
     fn resume(&mut self, keep: usize) -> Result<()>;
 
-    /// Records state that has changed while a turn is open and does not run. It counts at once. Like a commit, it
+    /// Records that the open turn does not run: which calls wait for a decision, unless there are none, and the state
+    /// that has changed meanwhile, which counts at once. It is called again when more state changes. Like a commit, it
     /// survives whatever happens to the machine.
     ///
     /// # Errors
     /// When it is not stored.
     // RESUME-01
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Records what was decided about calls that wait. Like an event, it may stay in memory until the next flush; the
+    /// runtime syncs it before one of them runs.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    fn decide(&mut self, decisions: &[Decision]) -> Result<()>;
 
     /// Returns how the turn ended that answered `event`, if it is one of the newest 256 at least. Most often none did:
     /// it is asked before each turn.
@@ -211,6 +260,23 @@ pub trait Journal: Send + Sync {
     /// When the turn is not committed. None of its messages and state is stored then and the commit can be tried again,
     /// unless the error says that the instance must be opened again to find out.
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Gives the instance back, so that another caller can open it. A journal that is dropped instead may keep it until
+    /// its lock or lease ends.
+    ///
+    /// # Errors
+    /// When something that was recorded could not be written.
+    fn close(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
+        drop(self);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Returns a future that ends when the instance does not belong to this journal any more, because another process has
+    /// taken it over. The turn that runs then ends with `E_STORE_LOST`, and nothing more is written. It is asked for each
+    /// turn. It only saves work: that a journal that has lost its instance writes nothing is for the store to see to.
+    fn lost(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
 
     /// Whether [`Journal::note`] stores anything. If not, the runtime renders no events for it.
     fn keeps_runtime_events(&self) -> bool {
@@ -276,6 +342,8 @@ impl<'a> Commit<'a> {
 pub struct Suspend<'a> {
     /// The turn.
     pub turn: &'a TurnId,
+    /// The calls that wait for a decision. If there are none, those stay that were recorded before.
+    pub waits: &'a [Wait],
     /// The new state of the extensions that changed theirs.
     pub state: &'a BTreeMap<ExtensionName, Value>,
 }
@@ -283,13 +351,32 @@ pub struct Suspend<'a> {
 impl<'a> Suspend<'a> {
     /// The turn `turn`, with the state that changed.
     pub fn new(turn: &'a TurnId, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
-        Self { turn, state }
+        Self { turn, waits: &[], state }
+    }
+
+    /// Sets the calls that wait for a decision.
+    #[must_use]
+    pub fn waits(mut self, waits: &'a [Wait]) -> Self {
+        self.waits = waits;
+        self
     }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         (**self).open(instance)
+    }
+
+    fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {
+        (**self).list(query)
+    }
+
+    fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
+        (**self).delete(instance)
+    }
+
+    fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        (**self).outcome(instance, event)
     }
 
     fn workspace(&self) -> Option<&str> {
