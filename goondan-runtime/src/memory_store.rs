@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use goondan_core::host::IdMap;
 use goondan_core::{
     BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result, Timestamp,
-    ToolCallId, TurnId,
+    ToolCallId, TurnId, TurnInfo,
 };
 use goondan_lock::Lock;
 use serde_json::Value;
@@ -291,6 +291,7 @@ enum OpenTurn {
         turn: TurnId,
         event: Option<EventId>,
         digest: Option<EventDigest>,
+        info: Option<Arc<TurnInfo>>,
     },
     /// It was open when the instance was opened.
     Found(Box<Interrupted>),
@@ -300,7 +301,10 @@ impl OpenTurn {
     /// Returns what is known of the turn. Its facts are found here only, because most turns are committed.
     fn interrupted(self, records: impl Iterator<Item = Record>) -> Interrupted {
         let mut interrupted = match self {
-            Self::Begun { turn, event, digest } => Interrupted { event, digest, ..Interrupted::new(turn) },
+            Self::Begun { turn, event, digest, info } => {
+                let input = info.map(|info| info.input.clone());
+                Interrupted { event, input, digest, ..Interrupted::new(turn) }
+            }
             Self::Found(interrupted) => *interrupted,
         };
         records.for_each(|record| record.add_to(&mut interrupted));
@@ -346,9 +350,9 @@ impl Record {
 
 impl Journal for MemoryJournal {
     fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
-        let TurnStart { turn, event, digest, .. } = start;
+        let TurnStart { turn, event, digest, info } = start;
         let event = event.map(|event| event.id.clone());
-        self.turn = Some(OpenTurn::Begun { turn: turn.clone(), event, digest });
+        self.turn = Some(OpenTurn::Begun { turn: turn.clone(), event, digest, info: info.cloned() });
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md` and
-//! `docs/providers.md` are real: every piece of Rust on these pages is also in a file here or in an example, which is
+//! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md`,
+//! `docs/providers.md` and `docs/stores.md` are real: every piece of Rust on these pages is also in a file here or in an example, which is
 //! compiled and tested, and every error is in a `.stderr` file of `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
@@ -12,6 +12,7 @@ mod helpful;
 mod order;
 mod provider;
 mod recipes;
+mod store;
 mod titles;
 
 #[path = "../../examples/own_model.rs"]
@@ -21,7 +22,8 @@ mod own_model;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 4] = ["docs/writing-extensions.md", "docs/attributes.md", "docs/recipes.md", "docs/providers.md"];
+const PAGES: [&str; 5] =
+    ["docs/writing-extensions.md", "docs/attributes.md", "docs/recipes.md", "docs/providers.md", "docs/stores.md"];
 
 /// Returns the code blocks of `page` that are marked with `language`.
 fn blocks(page: &str, language: &str) -> Vec<String> {

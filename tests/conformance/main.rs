@@ -43,6 +43,7 @@ mod order;
 mod pairs;
 mod parts;
 mod points;
+mod ports;
 mod prefix;
 mod prepared;
 mod program_events;

@@ -117,7 +117,7 @@ impl OpenConversation {
                 check_files(&event, &*self.generation.spec.model)?;
                 self.journaled.close_turn().await?;
                 let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
-                self.journaled.begin(TurnStart::new(&info.turn).event(&info.input, digest))?;
+                self.journaled.begin(TurnStart::of(&info, digest))?;
                 self.services.inbox.turn_begins();
                 info
             }
@@ -234,6 +234,11 @@ impl OpenConversation {
             return Ok(false);
         }
         self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await.map(|()| true)
+    }
+
+    /// Returns the event of the open turn, if there is one.
+    pub(super) fn interrupted(&self) -> Option<AgentEvent> {
+        self.journaled.open_input().cloned()
     }
 
     /// Closes the open turn without an answer, if there is one.

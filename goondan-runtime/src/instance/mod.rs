@@ -195,6 +195,18 @@ impl Instance {
         self.inner.slot.cancel(event).await
     }
 
+    /// Returns the event whose turn was interrupted, if there is one: [`Instance::run`] of it goes on with the turn. It is
+    /// the event as it was run, or after the end of its process as the store has recorded it; then secrets are masked in
+    /// it, and of its authentication only the principal is left. `None` too if the store has not recorded it. Waits for
+    /// turns that run or were queued earlier.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    // RESUME-01
+    pub async fn interrupted(&self) -> Result<Option<AgentEvent>> {
+        Ok(self.open(self.inner.slot.lock().await).await?.interrupted())
+    }
+
     /// Closes a turn that was interrupted, without an answer, as the next turn of another event would. Does nothing if
     /// there is none. Waits for turns that run or were queued earlier.
     ///

@@ -7,7 +7,7 @@ use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt, WireErr
 use goondan_core::{
     AgentEvent, Applied, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent,
     Part, Result, Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart,
-    TurnId,
+    TurnId, TurnInfo,
 };
 
 use super::estimate::TokenEstimate;
@@ -50,8 +50,26 @@ struct OpenTurn {
     /// The event that it answers, if that is known.
     event: Option<EventId>,
     digest: Option<EventDigest>,
+    input: Option<Input>,
     /// Its outcome, once it has ended, until it is committed.
     ended: Option<TurnOutcome>,
+}
+
+/// The event that a turn answers.
+enum Input {
+    /// As the turn has it that began in this process.
+    Given(Arc<TurnInfo>),
+    /// As the store has recorded it.
+    Recorded(Box<AgentEvent>),
+}
+
+impl Input {
+    fn event(&self) -> &AgentEvent {
+        match self {
+            Self::Given(info) => &info.input,
+            Self::Recorded(event) => event,
+        }
+    }
 }
 
 /// What an event is to a conversation.
@@ -83,8 +101,9 @@ impl JournaledConversation {
             for event in interrupted.events {
                 conversation.apply(event)?;
             }
-            let Interrupted { turn, event, digest, .. } = interrupted;
-            open_turn = Some(OpenTurn { id: turn, event, digest, ended: None });
+            let Interrupted { turn, event, input, digest, .. } = interrupted;
+            let input = input.map(|event| Input::Recorded(Box::new(event)));
+            open_turn = Some(OpenTurn { id: turn, event, digest, input, ended: None });
             started.extend(interrupted.started);
             facts = interrupted.facts;
             states.add_recorded(&facts.state);
@@ -119,7 +138,10 @@ impl JournaledConversation {
             _ => Ok(()),
         };
         if let Some(open) = self.open_turn.as_ref().filter(|open| open.event.as_ref() == Some(&event.id)) {
-            return is_same(open.digest).map(|()| Standing::Open(open.id.clone()));
+            // Secrets are masked in a recorded one.
+            let is_recorded = matches!(&open.input, Some(Input::Recorded(recorded)) if **recorded == *event);
+            let digest = open.digest.filter(|_| !is_recorded);
+            return is_same(digest).map(|()| Standing::Open(open.id.clone()));
         }
         match self.journal.outcome(&event.id).await? {
             Some(ended) => is_same(ended.digest).map(|()| Standing::Ended(ended)),
@@ -140,16 +162,24 @@ impl JournaledConversation {
         self.end_turn(&outcome.clone()).await
     }
 
-    /// Returns the event that the open turn answers, if there is one.
+    /// Returns the id of the event that the open turn answers, if there is one.
     pub(crate) fn open_event(&self) -> Option<&EventId> {
         self.open_turn.as_ref()?.event.as_ref()
+    }
+
+    /// Returns that event, as far as it is known.
+    pub(crate) fn open_input(&self) -> Option<&AgentEvent> {
+        let open = self.open_turn.as_ref().filter(|open| open.ended.is_none())?;
+        open.input.as_ref().map(Input::event)
     }
 
     pub(crate) fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
         let begun = self.journal.begin(start);
         self.notice(begun)?;
         let event = start.event.map(|event| event.id.clone());
-        self.open_turn = Some(OpenTurn { id: start.turn.clone(), event, digest: start.digest, ended: None });
+        let input = start.info.map(|info| Input::Given(Arc::clone(info)));
+        let TurnStart { turn, digest, .. } = start;
+        self.open_turn = Some(OpenTurn { id: turn.clone(), event, digest, input, ended: None });
         self.is_back();
         self.record_outside()
     }
@@ -475,7 +505,7 @@ impl JournaledConversation {
         }
         let turn = TurnId::random();
         self.journal.begin(TurnStart::new(&turn))?;
-        self.open_turn = Some(OpenTurn { id: turn.clone(), event: None, digest: None, ended: None });
+        self.open_turn = Some(OpenTurn { id: turn.clone(), event: None, digest: None, input: None, ended: None });
         self.commit(&turn, None).await
     }
 

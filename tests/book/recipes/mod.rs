@@ -11,6 +11,7 @@ mod old_results;
 mod output_guard;
 mod redaction;
 mod reload;
+mod restart;
 mod retry;
 mod search;
 mod summary;

@@ -9,7 +9,7 @@ use goondan_core::{
 };
 use goondan_covers::covers;
 use goondan_file_store::FileStore;
-use goondan_file_store::InstanceStatus;
+use goondan_runtime::store::InstanceStatus;
 use goondan_runtime::store::{Commit, Durability, EndedTurn, EventDigest, Opened, TurnOutcome, TurnStart};
 use goondan_runtime::{InstanceId, Store};
 use serde_json::json;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use goondan_core::{
     AgentEvent, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result,
-    RuntimeEvent, ToolCallId, TurnId,
+    RuntimeEvent, ToolCallId, TurnId, TurnInfo,
 };
 use serde_json::Value;
 
@@ -156,12 +156,19 @@ pub struct TurnStart<'a> {
     pub event: Option<&'a AgentEvent>,
     /// The digest of the event.
     pub digest: Option<EventDigest>,
+    /// What the layers of the turn see of it, so that the event is kept without a copy.
+    pub(crate) info: Option<&'a Arc<TurnInfo>>,
 }
 
 impl<'a> TurnStart<'a> {
     /// The start of `turn`.
     pub fn new(turn: &'a TurnId) -> Self {
-        Self { turn, event: None, digest: None }
+        Self { turn, event: None, digest: None, info: None }
+    }
+
+    /// The start of a turn of the runtime.
+    pub(crate) fn of(info: &'a Arc<TurnInfo>, digest: EventDigest) -> Self {
+        Self { info: Some(info), ..Self::new(&info.turn).event(&info.input, digest) }
     }
 
     /// Sets the event that the turn answers.
