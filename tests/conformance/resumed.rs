@@ -383,6 +383,44 @@ async fn and_when_that_happens_again_and_again() {
     }
 }
 
+/// Where the answer comes differs: it is that of the step before which it arrives, in this turn or in the next one.
+#[both_linkages]
+#[covers("RESUME-01", "ONCE-01")]
+async fn an_answer_of_another_agent_that_comes_later_comes_once() {
+    let scenario = Scenario {
+        name: "an answer that comes later",
+        config: json!({ "turn": [{ "askLater": "other" }] }),
+        answers: vec![calls(&["pause"]), says("done")],
+    };
+    let unbroken = Run::new(&scenario, MemoryStore::new(), Plan::new(Vec::new()));
+    unbroken.seen(GoesOn::InTheSameProcess).await;
+    for at in 1..=unbroken.plan.writes() {
+        for kind in [Break::Before, Break::After, Break::Away, Break::AwayAfter] {
+            for goes_on in [GoesOn::InTheSameProcess, GoesOn::AfterANewOpening] {
+                let run = Run::new(&scenario, MemoryStore::new(), Plan::new(vec![(at, kind)]));
+                let (instance, text) = run.run(&AgentEvent::input("hello").with_id("e1"), goes_on).await;
+                assert_eq!(text, "done");
+                // Those that the first turn has asked for: each turn asks again.
+                let came = async || {
+                    let messages = instance.messages().await.unwrap();
+                    let turn = messages[0].turn().unwrap().to_string();
+                    let request = |message: &Arc<goondan::conversation::Message>| {
+                        let answer = message.metadata().get("__goondanInterAgentResponse")?;
+                        Some(answer["requestEventId"].as_str()?.starts_with(&turn))
+                    };
+                    messages.iter().filter(|message| request(message) == Some(true)).count()
+                };
+                while came().await == 0 {
+                    tokio::task::yield_now().await;
+                    instance.run("and now?").await.unwrap();
+                }
+                instance.run("and then?").await.unwrap();
+                assert_eq!(came().await, 1, "write {at}, {kind:?}, {goes_on:?}");
+            }
+        }
+    }
+}
+
 /// An agent whose model hangs as often as it is told, after it has sent a piece of its answer.
 struct Hanging {
     hangs: AtomicUsize,

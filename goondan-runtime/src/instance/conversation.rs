@@ -111,6 +111,7 @@ impl OpenConversation {
                 let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await?;
                 let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption);
                 self.journaled.go_on().await?;
+                self.services.inbox.turn_goes_on(self.journaled.answered_requests());
                 Arc::new(info)
             }
             Standing::New(digest) => {

@@ -136,7 +136,8 @@ impl Caller<'_> {
             return Ok(RequestTicket { correlation_id });
         };
         let turn = Arc::clone(self.turn);
-        let pending = PendingRequest { request, correlation_id: correlation_id.clone() };
+        let event = call.event.id.clone();
+        let pending = PendingRequest { request, event, correlation_id: correlation_id.clone() };
         tokio::spawn(async move {
             let answer = await_answer(router, call, &pending.request).await;
             reservation.fill(pending.message(&turn, answer));
@@ -175,6 +176,7 @@ fn correlation_id() -> String {
 /// A request whose answer is delivered as a message.
 struct PendingRequest {
     request: AgentRequest,
+    event: EventId,
     correlation_id: String,
 }
 
@@ -193,6 +195,7 @@ impl PendingRequest {
             "kind": "interAgentResponse",
             "version": 1,
             "requestId": self.correlation_id,
+            "requestEventId": self.event,
             "fromAgentId": target,
             "toAgentId": turn.agent,
             "async": true,
@@ -207,7 +210,14 @@ impl PendingRequest {
         if !self.request.metadata.is_empty() {
             metadata["requestMetadata"] = Value::Object(self.request.metadata.clone());
         }
-        Message::user(format!("Answer of the agent `{target}`: {text}"))
-            .with_metadata("__goondanInterAgentResponse", metadata)
+        Message::user(format!("Answer of the agent `{target}`: {text}")).with_metadata(ANSWER, metadata)
     }
+}
+
+/// The member of the metadata of a message that is the answer of another agent.
+const ANSWER: &str = "__goondanInterAgentResponse";
+
+/// Returns the request that a message answers, if it is the answer of another agent.
+pub(crate) fn answered_request(message: &Message) -> Option<EventId> {
+    message.metadata().get(ANSWER)?["requestEventId"].as_str().map(EventId::from)
 }

@@ -32,6 +32,11 @@ impl Inbox {
         self.0.lock().asked.clear();
     }
 
+    /// Takes in that a turn goes on which has these answers already.
+    pub(crate) fn turn_goes_on(&self, answered: impl Iterator<Item = EventId>) {
+        self.0.lock().asked.extend(answered);
+    }
+
     /// Reserves capacity for the answer to `request`, so that it is not lost when it arrives. Returns `None` if the
     /// open turn has asked it before: that answer is enough.
     ///

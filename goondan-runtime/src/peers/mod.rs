@@ -4,6 +4,6 @@ mod caller;
 mod inbox;
 mod reach;
 
-pub(crate) use caller::{Asked, Caller, Place};
+pub(crate) use caller::{Asked, Caller, Place, answered_request};
 pub(crate) use inbox::Inbox;
 pub(crate) use reach::Reach;

@@ -14,6 +14,7 @@ use super::estimate::TokenEstimate;
 use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
 use super::prefix::{Asked, Prefixes};
+use crate::peers::answered_request;
 use crate::policy::Policy;
 use crate::ports::store::{
     Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend,
@@ -190,6 +191,12 @@ impl JournaledConversation {
             Some(taken) => self.with_state(taken, |_| Ok(())),
             None => Ok(()),
         }
+    }
+
+    /// Returns the requests to other agents whose answers the open turn has.
+    pub(crate) fn answered_requests(&self) -> impl Iterator<Item = EventId> {
+        let messages = self.conversation.events().iter().filter_map(MessageEvent::appended);
+        messages.filter_map(|message| answered_request(message))
     }
 
     /// Returns for the how many-th time the open turn is about to go on. If it went on too often without coming any

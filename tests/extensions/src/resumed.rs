@@ -1,6 +1,7 @@
 //! An extension whose layers and tools do what its config says, for turns that are interrupted and go on.
 
 use std::path::PathBuf;
+use std::task::Poll;
 use std::time::Duration;
 
 use goondan::agent::AgentRequest;
@@ -192,6 +193,19 @@ impl Resuming {
             ctx.args_mut().insert("text".to_owned(), argument.as_str().into());
         }
         next.run(ctx).await
+    }
+
+    /// Gives other tasks time.
+    #[tool(effect = read)]
+    async fn pause(&self) -> Result<String> {
+        let mut left = 200;
+        std::future::poll_fn(|cx| {
+            left -= 1;
+            cx.waker().wake_by_ref();
+            if left > 0 { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        Ok("paused".to_owned())
     }
 
     /// Looks.
