@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use conformance_extensions::resumed::Resuming;
 use goondan::agent::{LocalRouter, TurnUpdate};
@@ -416,6 +417,56 @@ async fn an_answer_of_another_agent_that_comes_later_comes_once() {
                 }
                 instance.run("and then?").await.unwrap();
                 assert_eq!(came().await, 1, "write {at}, {kind:?}, {goes_on:?}");
+            }
+        }
+    }
+}
+
+/// An agent with the extensions `names`, each of which appends a message in the turn, and one in each step.
+fn appending(names: &[&str], log: &Log, store: impl Store) -> Agent {
+    let answers = Answering { answers: vec![calls(&["look"]), says("done")], requests: Arc::default() };
+    let agent = Agent::builder("assistant").model(answers).store(store).idle_after(Duration::from_secs(60));
+    let with = |agent: goondan::agent::AgentBuilder, name: &&str| {
+        let append = |place: &str| json!([{ "append": format!("{name} in the {place}") }]);
+        let config = json!({ "log": log, "turn": append("turn"), "step": append("step") });
+        agent.with_named(*name, "resuming", config)
+    };
+    names.iter().fold(agent, with).build().unwrap()
+}
+
+/// Those that stay say everything once; those that come speak where they come, and what others have said stays.
+#[both_linkages(start_paused = true)]
+#[covers("RESUME-01")]
+async fn a_turn_goes_on_after_a_reload_and_after_it_was_idle() {
+    let all = ["resuming", "other"];
+    let (unbroken, log) = (Plan::new(Vec::new()), Log::new());
+    let instance = appending(&all, &log, Breaking { store: MemoryStore::new(), plan: Arc::clone(&unbroken) });
+    instance.instance("test").await.unwrap().run("hello").await.unwrap();
+    for at in 1..=unbroken.writes() {
+        for (before, after) in [(&all[..], &all[..1]), (&all[..1], &all[..]), (&all[..], &all[..])] {
+            let plan = Plan::new(vec![(at, Break::Before)]);
+            let agent = appending(before, &log, Breaking { store: MemoryStore::new(), plan: Arc::clone(&plan) });
+            let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello").with_id("e1"));
+            tokio::select! {
+                outcome = instance.run(event.clone()) => panic!("write {at} did not come: {outcome:?}"),
+                () = plan.broken.notified() => {}
+            }
+            agent.reload(&appending(after, &log, MemoryStore::new())).await.unwrap();
+            if before == after {
+                // It is closed meanwhile, and opened again.
+                tokio::time::sleep(Duration::from_secs(120)).await;
+            }
+            assert_eq!(instance.run(event).await.unwrap().text(), "done");
+            let texts = texts_of(&instance).await;
+            let said = |what: &str| texts.iter().filter(|text| *text == what).count();
+            let which = format!("write {at}, {before:?} to {after:?}: {texts:?}");
+            assert_eq!((said("resuming in the turn"), said("resuming in the step")), (1, 2), "{which}");
+            let other = (said("other in the turn"), said("other in the step"));
+            let most = (1, 2);
+            assert!(other.0 <= most.0 && other.1 <= most.1, "{which}");
+            // The last write is the commit: nothing runs after it.
+            if after.len() == 2 && at < unbroken.writes() {
+                assert!(other.0 == 1 && (before.len() == 1 || other == most), "{which}");
             }
         }
     }
