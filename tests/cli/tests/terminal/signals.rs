@@ -3,6 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Child;
 
+use goondan_covers::covers;
+
+use crate::screen::Screen;
 use crate::support::{Fixture, kill};
 
 /// Waits until a process has ended. Returns its exit code and the rest of its standard output.
@@ -46,6 +49,28 @@ fn a_turn_that_outlasts_the_grace_period_is_cancelled_and_stored() {
     let stored = fixture.stored();
     assert_eq!(stored.len(), 3);
     assert!(stored[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{stored:?}");
+}
+
+#[test]
+#[covers("RESUME-01")]
+fn a_person_goes_on_with_a_turn_whose_process_was_killed() {
+    let fixture = Fixture::new();
+    let mut child = fixture.command(&["--input", "wait"]).spawn().unwrap();
+    let gate = fixture.reached();
+    child.kill().unwrap();
+    drop(gate);
+    assert_eq!(end(child).0, None);
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows("interrupted: \"wait\"; /continue goes on, another message closes it\n>");
+    screen.send("/continue\r");
+    screen.shows("fine\n>");
+    screen.send("/continue\r");
+    screen.shows("> /continue\nno turn was interrupted\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+    let stored = fixture.stored();
+    assert_eq!((stored.len(), stored[3].as_str()), (4, "fine"), "{stored:?}");
+    assert!(stored[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "the call is not made again: {stored:?}");
 }
 
 #[test]

@@ -18,13 +18,14 @@ pub(crate) enum Command {
     Order,
     Reload,
     Accept,
+    Continue,
     Quit,
     /// A command that does not exist, and the nearest one that does.
     Unknown(String, Option<&'static str>),
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 10] = [
+pub(crate) const COMMANDS: [(&str, &str); 11] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
@@ -33,6 +34,7 @@ pub(crate) const COMMANDS: [(&str, &str); 10] = [
     ("/order", "show which extension wraps which, and why"),
     ("/reload", "read the bundle again and continue this conversation"),
     ("/accept", "take what the changed bundle adds, such as a command"),
+    ("/continue", "go on with a turn that was interrupted"),
     ("/quit", "leave; the next run continues the conversation"),
     ("/exit", "the same as /quit"),
 ];
@@ -57,6 +59,7 @@ pub(crate) fn parse(input: &str) -> Command {
         "/order" => Command::Order,
         "/reload" => Command::Reload,
         "/accept" => Command::Accept,
+        "/continue" => Command::Continue,
         "/quit" | "/exit" => Command::Quit,
         _ if command.split_whitespace().next() == Some("/file") => {
             Command::File(command["/file".len()..].trim().into())
@@ -70,7 +73,7 @@ pub(crate) fn parse(input: &str) -> Command {
 
 /// Returns the page of `/help`.
 pub(crate) fn help() -> String {
-    let mut help: String = COMMANDS.iter().map(|(name, description)| format!("{name:<9} {description}\n")).collect();
+    let mut help: String = COMMANDS.iter().map(|(name, description)| format!("{name:<10} {description}\n")).collect();
     help.push_str(KEYS);
     help
 }

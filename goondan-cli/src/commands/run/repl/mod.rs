@@ -15,7 +15,7 @@ use std::path::Path;
 
 use goondan::agent::{BackgroundUpdate, ReloadRequest};
 use goondan::conversation::FilePart;
-use goondan::event::FilesChanged;
+use goondan::event::{AgentEvent, FilesChanged};
 use goondan::host::race::{Either, race};
 use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::TurnResult;
@@ -34,7 +34,7 @@ use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
-use crate::output::{self, Style, Styled};
+use crate::output::{self, Style, Styled, first_line};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
@@ -98,14 +98,24 @@ impl<'a> Repl<'a> {
     }
 
     async fn run_until_exit(&mut self) -> Result<Outcome> {
-        self.greet();
+        self.greet().await?;
         loop {
             let command = match self.next_command().await? {
                 ControlFlow::Continue(command) => command,
                 ControlFlow::Break(outcome) => return Ok(outcome),
             };
             let exit = match command {
-                Command::Say(text) => self.turn(&text).await?,
+                Command::Say(text) => {
+                    let event = files::event(&text, std::mem::take(&mut self.files));
+                    self.turn(event).await?
+                }
+                Command::Continue => match self.conversation.instance.interrupted().await? {
+                    Some(event) => self.turn(event).await?,
+                    None => {
+                        self.print_status("no turn was interrupted");
+                        None
+                    }
+                },
                 Command::Quit => Some(Outcome::Done),
                 command => {
                     self.execute(command).await?;
@@ -118,10 +128,15 @@ impl<'a> Repl<'a> {
         }
     }
 
-    fn greet(&self) {
+    async fn greet(&self) -> Result<()> {
         let (id, directory) = (self.conversation.instance.id(), &self.conversation.directory);
         self.print_status(&format!("{id}, stored in {}", directory.display()));
         self.print_status("/help lists the commands, Ctrl-D leaves");
+        if let Some(event) = self.conversation.instance.interrupted().await? {
+            let input = first_line(event.input.as_deref().unwrap_or_default(), 40);
+            self.print_status(&format!("interrupted: {input:?}; /continue goes on, another message closes it"));
+        }
+        Ok(())
     }
 
     /// Waits for the next input; breaks when the user leaves.
@@ -172,10 +187,9 @@ impl<'a> Repl<'a> {
     }
 
     /// Runs a turn. Returns an outcome if the conversation ends with it.
-    async fn turn(&mut self, input: &str) -> Result<Option<Outcome>> {
+    async fn turn(&mut self, event: AgentEvent) -> Result<Option<Outcome>> {
         let mut progress = Progress::new(self.terminal.clone());
         let mut view = TurnView::new(&mut progress, self.args.reasoning);
-        let event = files::event(input, std::mem::take(&mut self.files));
         let instance = &self.conversation.instance;
         let id = event.id.clone();
         let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
@@ -259,7 +273,7 @@ impl<'a> Repl<'a> {
                     "There is no command {word}.{nearest} /help lists them; `//` begins a message."
                 ));
             }
-            Command::Nothing | Command::Say(_) | Command::Quit => {}
+            Command::Nothing | Command::Say(_) | Command::Continue | Command::Quit => {}
         }
         Ok(())
     }
