@@ -395,31 +395,55 @@ async fn an_answer_of_another_agent_that_comes_later_comes_once() {
     };
     let unbroken = Run::new(&scenario, MemoryStore::new(), Plan::new(Vec::new()));
     unbroken.seen(GoesOn::InTheSameProcess).await;
+    let event = AgentEvent::input("hello").with_id("e1");
     for at in 1..=unbroken.plan.writes() {
         for kind in [Break::Before, Break::After, Break::Away, Break::AwayAfter] {
             for goes_on in [GoesOn::InTheSameProcess, GoesOn::AfterANewOpening] {
                 let run = Run::new(&scenario, MemoryStore::new(), Plan::new(vec![(at, kind)]));
-                let (instance, text) = run.run(&AgentEvent::input("hello").with_id("e1"), goes_on).await;
+                let (instance, text) = run.run(&event, goes_on).await;
                 assert_eq!(text, "done");
-                // Those that the first turn has asked for: each turn asks again.
-                let came = async || {
-                    let messages = instance.messages().await.unwrap();
-                    let turn = messages[0].turn().unwrap().to_string();
-                    let request = |message: &Arc<goondan::conversation::Message>| {
-                        let answer = message.metadata().get("__goondanInterAgentResponse")?;
-                        Some(answer["requestEventId"].as_str()?.starts_with(&turn))
-                    };
-                    messages.iter().filter(|message| request(message) == Some(true)).count()
-                };
-                while came().await == 0 {
-                    tokio::task::yield_now().await;
-                    instance.run("and now?").await.unwrap();
-                }
-                instance.run("and then?").await.unwrap();
-                assert_eq!(came().await, 1, "write {at}, {kind:?}, {goes_on:?}");
+                comes_once(&instance, &format!("write {at}, {kind:?}, {goes_on:?}")).await;
             }
         }
+        // In another process, which knows only what is stored.
+        let store = MemoryStore::new();
+        let first = Run::new(&scenario, store.clone(), Plan::new(vec![(at, Break::After)]));
+        let instance = first.agent.instance("test").await.unwrap();
+        tokio::select! {
+            outcome = instance.run(event.clone()) => panic!("write {at} did not come: {outcome:?}"),
+            () = first.plan.broken.notified() => instance.close().await.unwrap(),
+        }
+        let second = Run::new(&scenario, store, Plan::new(Vec::new()));
+        let (instance, text) = second.run(&event, GoesOn::InTheSameProcess).await;
+        assert_eq!(text, "done");
+        // After the commit nothing runs again, and an answer that had not come is not asked for.
+        if at < unbroken.plan.writes() {
+            comes_once(&instance, &format!("write {at}, another process")).await;
+        }
     }
+}
+
+/// Runs turns until an answer that the first one has asked for has come, and then another one.
+async fn comes_once(instance: &Instance, which: &str) {
+    let came = async || {
+        let messages = instance.messages().await.unwrap();
+        let turn = messages[0].turn().unwrap().to_string();
+        let of_first = |message: &Arc<goondan::conversation::Message>| {
+            let answer = message.metadata().get("__goondanInterAgentResponse")?;
+            Some(answer["requestEventId"].as_str()?.starts_with(&turn))
+        };
+        messages.iter().filter(|message| of_first(message) == Some(true)).count()
+    };
+    while came().await == 0 {
+        tokio::task::yield_now().await;
+        instance.run("and now?").await.unwrap();
+    }
+    // One that came twice would have arrived by then.
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+    instance.run("and then?").await.unwrap();
+    assert_eq!(came().await, 1, "{which}");
 }
 
 /// An agent with the extensions `names`, each of which appends a message in the turn, and one in each step.
