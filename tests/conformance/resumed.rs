@@ -12,11 +12,11 @@ use goondan::middleware::{FinishReason, TurnResult};
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
+use goondan_breaking::{Break, Breaking, GoesOn, Plan};
 use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-use crate::breaking::{Break, Breaking, Plan};
 use crate::linkage::Extended;
 use crate::support::Log;
 
@@ -76,13 +76,6 @@ fn said(outcome: Result<TurnResult>) -> String {
     }
 }
 
-/// How a turn that was interrupted goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GoesOn {
-    InTheSameProcess,
-    AfterANewOpening,
-}
-
 /// Two agents with one store, and what can be seen of a turn of the first.
 struct Run {
     agent: Agent,
@@ -101,37 +94,18 @@ impl Run {
         let advice = Answering { answers: vec![says("as you like")], requests: Arc::default() };
         let router = LocalRouter::new();
         let agent = Agent::builder("assistant").model(answers).with::<Resuming>(config);
-        let agent = agent.store(Breaking { store, plan: Arc::clone(&plan) }).router(router.clone()).build().unwrap();
+        let agent = agent.store(Breaking::new(store, Arc::clone(&plan))).router(router.clone()).build().unwrap();
         let other = Agent::builder("other").model(advice).router(router.clone()).build().unwrap();
         router.add(&agent);
         router.add(&other);
         Self { agent, _other: other, log, requests, plan }
     }
 
-    /// Runs `event` until its turn has ended, however often it is interrupted.
-    async fn run(&self, event: &AgentEvent, goes_on: GoesOn) -> (Instance, String) {
-        let mut instance = self.agent.instance("test").await.unwrap();
-        loop {
-            let outcome = tokio::select! {
-                outcome = instance.run(event.clone()) => outcome,
-                () = self.plan.broken.notified() => {
-                    if goes_on == GoesOn::AfterANewOpening {
-                        instance.close().await.unwrap();
-                        instance = self.agent.instance("test").await.unwrap();
-                    }
-                    continue;
-                }
-            };
-            match outcome {
-                Err(error) if *error.code() == ErrorCode::STORE_UNAVAILABLE => {}
-                outcome => return (instance, said(outcome)),
-            }
-        }
-    }
-
     async fn seen(&self, goes_on: GoesOn) -> Seen {
         let event = AgentEvent::input("hello").with_id("e1");
-        let (instance, text) = self.run(&event, goes_on).await;
+        let (instance, outcome) =
+            goondan_breaking::run(&self.agent, "test", &event, &self.plan, goes_on).await.unwrap();
+        let text = said(outcome);
         // Whoever asks again gets the same answer, and nothing runs.
         let before = self.requests.lock().unwrap().len();
         assert_eq!(said(instance.run(event.clone()).await), text);
