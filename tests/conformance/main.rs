@@ -7,7 +7,6 @@ mod agents;
 mod answered;
 mod answers;
 mod bits;
-mod breaking;
 mod call_context;
 mod call_ids;
 mod cassettes;

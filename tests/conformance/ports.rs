@@ -13,11 +13,10 @@ use goondan::store::{
     InstanceStatus, Journal, MemoryStore, Opened, Question, Reached, Store, Suspend, TurnOutcome, TurnStart, Wait,
 };
 use goondan::{Agent, BoxFuture, ErrorCode, Result, Value, json};
+use goondan_breaking::{Breaking, Plan};
 use goondan_covers::covers;
 use tempfile::TempDir;
 use tokio::sync::Notify;
-
-use crate::breaking::{Break, Breaking, Plan};
 
 /// The stores, each with the directory in which it keeps files.
 fn stores() -> Vec<(Arc<dyn Store>, Option<TempDir>)> {
@@ -263,7 +262,7 @@ async fn a_conversation_whose_files_are_gone_is_opened_again() {
 
 #[tokio::test]
 async fn a_store_of_a_program_needs_no_more_than_to_open_instances() {
-    let store = Breaking { store: MemoryStore::new(), plan: Plan::new(vec![(usize::MAX, Break::Before)]) };
+    let store = Breaking::new(MemoryStore::new(), Plan::new([]));
     let error = store.list(&InstanceQuery::new()).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::STORE_UNSUPPORTED);
     assert_eq!(store.delete(&id("a", "k")).await.unwrap_err().code(), &ErrorCode::STORE_UNSUPPORTED);

@@ -13,11 +13,11 @@ use goondan::middleware::{FinishReason, TurnResult};
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
+use goondan_breaking::{Break, Breaking, GoesOn, Plan};
 use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-use crate::breaking::{Break, Breaking, Plan};
 use crate::linkage::Extended;
 use crate::support::Log;
 
@@ -77,13 +77,6 @@ fn said(outcome: Result<TurnResult>) -> String {
     }
 }
 
-/// How a turn that was interrupted goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GoesOn {
-    InTheSameProcess,
-    AfterANewOpening,
-}
-
 /// Two agents with one store, and what can be seen of a turn of the first.
 struct Run {
     agent: Agent,
@@ -102,7 +95,7 @@ impl Run {
         let advice = Answering { answers: vec![says("as you like")], requests: Arc::default() };
         let router = LocalRouter::new();
         let agent = Agent::builder("assistant").model(answers).with::<Resuming>(config);
-        let agent = agent.store(Breaking { store, plan: Arc::clone(&plan) }).router(router.clone()).build().unwrap();
+        let agent = agent.store(Breaking::new(store, Arc::clone(&plan))).router(router.clone()).build().unwrap();
         let other = Agent::builder("other").model(advice).router(router.clone()).build().unwrap();
         router.add(&agent);
         router.add(&other);
@@ -111,23 +104,8 @@ impl Run {
 
     /// Runs `event` until its turn has ended, however often it is interrupted.
     async fn run(&self, event: &AgentEvent, goes_on: GoesOn) -> (Instance, String) {
-        let mut instance = self.agent.instance("test").await.unwrap();
-        loop {
-            let outcome = tokio::select! {
-                outcome = instance.run(event.clone()) => outcome,
-                () = self.plan.broken.notified() => {
-                    if goes_on == GoesOn::AfterANewOpening {
-                        instance.close().await.unwrap();
-                        instance = self.agent.instance("test").await.unwrap();
-                    }
-                    continue;
-                }
-            };
-            match outcome {
-                Err(error) if *error.code() == ErrorCode::STORE_UNAVAILABLE => {}
-                outcome => return (instance, said(outcome)),
-            }
-        }
+        let (instance, outcome) = goondan_breaking::run(&self.agent, "test", event, &self.plan, goes_on).await.unwrap();
+        (instance, said(outcome))
     }
 
     async fn seen(&self, goes_on: GoesOn) -> Seen {
@@ -411,7 +389,7 @@ async fn an_answer_of_another_agent_that_comes_later_comes_once() {
         let instance = first.agent.instance("test").await.unwrap();
         tokio::select! {
             outcome = instance.run(event.clone()) => panic!("write {at} did not come: {outcome:?}"),
-            () = first.plan.broken.notified() => instance.close().await.unwrap(),
+            () = first.plan.broken() => instance.close().await.unwrap(),
         }
         let second = Run::new(&scenario, store, Plan::new(Vec::new()));
         let (instance, text) = second.run(&event, GoesOn::InTheSameProcess).await;
@@ -464,16 +442,16 @@ fn appending(names: &[&str], log: &Log, store: impl Store) -> Agent {
 async fn a_turn_goes_on_after_a_reload_and_after_it_was_idle() {
     let all = ["resuming", "other"];
     let (unbroken, log) = (Plan::new(Vec::new()), Log::new());
-    let instance = appending(&all, &log, Breaking { store: MemoryStore::new(), plan: Arc::clone(&unbroken) });
+    let instance = appending(&all, &log, Breaking::new(MemoryStore::new(), Arc::clone(&unbroken)));
     instance.instance("test").await.unwrap().run("hello").await.unwrap();
     for at in 1..=unbroken.writes() {
         for (before, after) in [(&all[..], &all[..1]), (&all[..1], &all[..]), (&all[..], &all[..])] {
             let plan = Plan::new(vec![(at, Break::Before)]);
-            let agent = appending(before, &log, Breaking { store: MemoryStore::new(), plan: Arc::clone(&plan) });
+            let agent = appending(before, &log, Breaking::new(MemoryStore::new(), Arc::clone(&plan)));
             let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello").with_id("e1"));
             tokio::select! {
                 outcome = instance.run(event.clone()) => panic!("write {at} did not come: {outcome:?}"),
-                () = plan.broken.notified() => {}
+                () = plan.broken() => {}
             }
             agent.reload(&appending(after, &log, MemoryStore::new())).await.unwrap();
             if before == after {

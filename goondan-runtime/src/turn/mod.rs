@@ -211,6 +211,9 @@ impl<'a> TurnRun<'a> {
                         self.shared.metadata.remove("attempt");
                     }
                     let outcome = self.step(index).await;
+                    // Also if a layer has recovered from that, or wants another attempt: the turn goes on when the store
+                    // is back.
+                    self.journaled.check_available()?;
                     action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
                 TurnAction::Finish(reason) => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use goondan::ErrorCode;
 use goondan::agent::AgentsApi;
 use goondan::conversation::{ConversationView, MessageRef};
+use goondan::name::TurnId;
 use goondan::prelude::*;
 
 use crate::choice::{Cause, Size, choose, is_too_long};
@@ -22,8 +23,17 @@ pub struct MessageCompaction {
     config: Config,
     /// Whether the request of this step was too long for the model when the step ran before.
     overflowed: AtomicBool,
-    /// Whether no summary was written in this turn, and the conversation stays as it is until the next one.
-    kept: AtomicBool,
+}
+
+/// The state.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Failures {
+    /// How often in a row no summary was written.
+    in_a_row: u32,
+    /// The newest turn in which none was, and in which the conversation therefore stays as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_in: Option<TurnId>,
 }
 
 /// Replaces older messages of a conversation by a summary.
@@ -31,16 +41,18 @@ pub struct MessageCompaction {
 impl MessageCompaction {
     #[init]
     fn new(api: ExtensionApi, config: Config) -> Self {
-        Self { api, config, overflowed: AtomicBool::new(false), kept: AtomicBool::new(false) }
+        Self { api, config, overflowed: AtomicBool::new(false) }
     }
 
     /// Compacts what earlier turns have left.
     #[middleware(turn, priority = -50)]
     async fn before_turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.overflowed.store(false, Ordering::Relaxed);
-        self.kept.store(false, Ordering::Relaxed);
-        for event in self.compact(ctx.conversation(), ctx.agents(), Cause::Limits).await? {
-            ctx.emit(event);
+        // RESUME-01: a summary is not paid for again, and a failure does not count twice.
+        if !ctx.is_repeated() {
+            self.overflowed.store(false, Ordering::Relaxed);
+            for event in self.compact(ctx.conversation(), ctx.turn_id(), ctx.agents(), Cause::Limits).await? {
+                ctx.emit(event);
+            }
         }
         next.run(ctx).await
     }
@@ -50,8 +62,11 @@ impl MessageCompaction {
     #[middleware(step, priority = -50)]
     async fn within_turn(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let cause = if self.exceeds_tokens(ctx) { Cause::Request } else { Cause::Limits };
-        if !self.kept.load(Ordering::Relaxed) && (cause == Cause::Request || ctx.step_index() > 0) {
-            for event in self.compact(ctx.conversation(), ctx.agents(), cause).await? {
+        if !ctx.is_repeated()
+            && (cause == Cause::Request || ctx.step_index() > 0)
+            && self.failures()?.kept_in.as_ref() != Some(ctx.turn_id())
+        {
+            for event in self.compact(ctx.conversation(), ctx.turn_id(), ctx.agents(), cause).await? {
                 ctx.emit(event);
             }
         }
@@ -66,7 +81,7 @@ impl MessageCompaction {
         if !is_overflow || self.overflowed.swap(true, Ordering::Relaxed) {
             return Err(error);
         }
-        let events = self.compact(ctx.conversation(), ctx.agents(), Cause::Request).await?;
+        let events = self.compact(ctx.conversation(), ctx.turn_id(), ctx.agents(), Cause::Request).await?;
         if events.is_empty() {
             return Err(error);
         }
@@ -87,6 +102,7 @@ impl MessageCompaction {
     async fn compact(
         &self,
         conversation: ConversationView<'_>,
+        turn: &TurnId,
         agents: AgentsApi<'_>,
         cause: Cause,
     ) -> Result<Vec<MessageEvent>> {
@@ -107,7 +123,8 @@ impl MessageCompaction {
                 };
                 self.api.logger().warn(format!("no summary was written, and {then}: {error}"));
                 if self.config.on_failure == OnFailure::Keep {
-                    self.kept.store(true, Ordering::Relaxed);
+                    let kept_in = Some(turn.clone());
+                    self.api.state().update(|failures: &mut Failures| failures.kept_in = kept_in)?;
                     return Ok(Vec::new());
                 }
                 None
@@ -129,25 +146,27 @@ impl MessageCompaction {
     /// Asks the model for a summary, if one is to write it, and counts failures in a row.
     async fn write(&self, removed: &Removed<'_>, agents: AgentsApi<'_>) -> Result<Option<Written>> {
         let Some(config) = &self.config.summary else { return Ok(None) };
-        let failures: u32 = self.api.state().get()?.unwrap_or_default();
+        let failures = self.failures()?.in_a_row;
         if failures >= MAX_FAILURES {
             return Ok(None);
         }
         let outcome = removed.summarize(agents, config, self.config.summary_characters(config)).await;
         let now = if outcome.is_ok() { 0 } else { failures + 1 };
         if now != failures {
-            self.api.state().set(&now)?;
+            self.api.state().set(&Failures { in_a_row: now, kept_in: None })?;
         }
         outcome.map(Some)
     }
 
     /// Lets the model be asked again after failures, because the conversation is within its limits.
     fn ask_again(&self) -> Result<()> {
-        if self.config.summary.is_some()
-            && self.api.state().get::<u32>()?.is_some_and(|failures| failures >= MAX_FAILURES)
-        {
-            self.api.state().set(&0)?;
+        if self.config.summary.is_some() && self.failures()?.in_a_row >= MAX_FAILURES {
+            self.api.state().set(&Failures::default())?;
         }
         Ok(())
+    }
+
+    fn failures(&self) -> Result<Failures> {
+        Ok(self.api.state().get()?.unwrap_or_default())
     }
 }

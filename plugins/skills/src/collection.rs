@@ -140,6 +140,11 @@ impl Collection {
     pub(crate) async fn show(&self, ctx: &mut StepContext<'_>) -> Result<()> {
         let mut context = Context::default();
         context.list(&self.found());
+        if ctx.is_repeated() {
+            // RESUME-01: what calls of the step have opened since is shown from the next step on.
+            context.hide_tools(ctx);
+            return Ok(());
+        }
         for name in self.state()?.open {
             let content = match self.get(&name) {
                 Ok(skill) => self.content(&skill).await.map(|content| (skill, content)),

@@ -49,13 +49,17 @@ impl Context {
         self.open.push(name.to_owned());
     }
 
-    /// Makes the messages of the extension be these. If they are, no event is emitted. Without messages, there are no
-    /// skills, and the tools that need some are hidden.
-    // PATTERN-SKILL-01
-    pub(crate) fn show(mut self, ctx: &mut StepContext<'_>) {
+    /// Hides the tools that need skills, if there are no messages: there are no skills then.
+    pub(crate) fn hide_tools(&self, ctx: &mut StepContext<'_>) {
         if self.messages.is_empty() {
             ctx.tool_catalog_mut().retain(|tool| ![OPEN, CLOSE, RUN].contains(&tool.name.as_str()));
         }
+    }
+
+    /// Makes the messages of the extension be these. If they are, no event is emitted.
+    // PATTERN-SKILL-01
+    pub(crate) fn show(mut self, ctx: &mut StepContext<'_>) {
+        self.hide_tools(ctx);
         let mut events = Vec::new();
         for message in ctx.conversation().iter().filter(|message| message.id().starts_with(OURS)) {
             match self.messages.remove_entry(message.id()) {

@@ -67,6 +67,9 @@ pub struct ToolSearch {
 struct Selection {
     selected_tools: Vec<String>,
     last_query: String,
+    /// What was selected when the running step began, once a search has changed it: that is from the next step on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_this_step: Option<Vec<String>>,
 }
 
 /// The input of `search`.
@@ -107,7 +110,7 @@ impl ToolSearch {
     #[middleware(step, priority = -300)]
     async fn reduce(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let all = ctx.tool_catalog().clone();
-        let Selection { selected_tools, .. } = self.selection(ctx.step_index())?;
+        let selected_tools = self.selected_for(ctx)?;
         if !selected_tools.is_empty() && all.len() >= self.config.threshold {
             // C-24: the search tool stays.
             let is_always = |name: &str| name == SEARCH || self.always.iter().any(|pattern| pattern.matches(name));
@@ -142,7 +145,8 @@ impl ToolSearch {
             let Selection { selected_tools, .. } = self.stored()?;
             return Ok(Found { query, results, selected_tools, groups: find::groups(tools()) });
         }
-        let mut selected_tools = self.stored()?.selected_tools;
+        let Selection { mut selected_tools, in_this_step, .. } = self.stored()?;
+        let in_this_step = in_this_step.or_else(|| Some(selected_tools.clone()));
         let is_new = |hit: &&Hit| !selected_tools.contains(&hit.name);
         let new: Vec<_> = results.iter().filter(is_new).map(|hit| hit.name.clone()).collect();
         if selected_tools.len() + new.len() > self.config.max_open {
@@ -156,7 +160,8 @@ impl ToolSearch {
             });
         }
         selected_tools.extend(new);
-        self.api.state().set(&Selection { selected_tools: selected_tools.clone(), last_query: query.clone() })?;
+        let (selected, last_query) = (selected_tools.clone(), query.clone());
+        self.api.state().set(&Selection { selected_tools: selected, last_query, in_this_step })?;
         Ok(Found { query, results, selected_tools, groups: BTreeMap::new() })
     }
 }
@@ -166,13 +171,21 @@ impl ToolSearch {
         Ok(self.api.state().get()?.unwrap_or_default())
     }
 
-    /// Returns the selection for a step.
-    fn selection(&self, step_index: u32) -> Result<Selection> {
-        let selection = self.stored()?;
-        if step_index > 0 || self.config.persist_selection || selection.selected_tools.is_empty() {
-            return Ok(selection);
+    /// Returns the tools that are selected for a step.
+    fn selected_for(&self, ctx: &StepContext<'_>) -> Result<Vec<String>> {
+        let mut selection = self.stored()?;
+        if ctx.is_repeated() {
+            // RESUME-01: the calls that are left find the tools that the model was offered.
+            return Ok(selection.in_this_step.unwrap_or(selection.selected_tools));
+        }
+        let was_changed = selection.in_this_step.take().is_some();
+        if ctx.step_index() > 0 || self.config.persist_selection || selection.selected_tools.is_empty() {
+            if was_changed {
+                self.api.state().set(&selection)?;
+            }
+            return Ok(selection.selected_tools);
         }
         self.api.state().set(&Selection::default())?;
-        Ok(Selection::default())
+        Ok(Vec::new())
     }
 }

@@ -23,7 +23,8 @@ impl TurnLimit {
     #[middleware(turn, priority = -100)]
     async fn count(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>, api: &ExtensionApi) -> Result<TurnResult> {
         let turns = api.state().update(|turns: &mut u32| {
-            *turns += 1;
+            // A turn that was interrupted and goes on has been counted.
+            *turns += u32::from(!ctx.is_repeated());
             *turns
         })?;
         if turns > self.max {

@@ -26,7 +26,8 @@ impl Summary {
 
     #[middleware(turn, priority = -50)]
     async fn shorten(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>, api: &ExtensionApi) -> Result<TurnResult> {
-        if ctx.conversation().len() > self.config.max_messages + 1 {
+        // A turn that was interrupted and goes on has its summary.
+        if !ctx.is_repeated() && ctx.conversation().len() > self.config.max_messages + 1 {
             let mut old: Vec<_> = ctx.conversation().iter().map(|message| message.to_message()).collect();
             old.pop();
             let texts: Vec<_> = old.iter().map(|message| format!("{:?}: {}", message.role(), message.text())).collect();

@@ -1,32 +1,34 @@
 //! A limit per user.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use goondan::extension::SharedState;
+use goondan::name::TurnId;
 use goondan::prelude::*;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
-    max_turns: u32,
+    max_turns: usize,
 }
 
-/// Each user's hour: when it began, in seconds, and how many turns it had.
-type Hours = BTreeMap<String, (u64, u32)>;
+/// Each user's hour: when it began, in seconds, and the turns that it had.
+type Hours = BTreeMap<String, (u64, BTreeSet<TurnId>)>;
 
 /// Limits the turns of each user in an hour, over all conversations.
 pub struct UserLimit {
-    max: u32,
+    max: usize,
     hours: SharedState<Hours>,
 }
 
-/// Counts a turn of `user` that begins `now`, and returns how many there were in this hour.
-fn count(hours: &mut Hours, user: &str, now: u64) -> u32 {
+/// Counts a turn of `user` that runs `now`, and returns how many there were in this hour. One that was interrupted and
+/// goes on has the same id.
+fn count(hours: &mut Hours, user: &str, turn: &TurnId, now: u64) -> usize {
     hours.retain(|_, (begin, _)| now < *begin + 60 * 60);
-    let (_, turns) = hours.entry(user.to_owned()).or_insert((now, 0));
-    *turns += 1;
-    *turns
+    let (_, turns) = hours.entry(user.to_owned()).or_insert((now, BTreeSet::new()));
+    turns.insert(turn.clone());
+    turns.len()
 }
 
 #[goondan::extension(name = "user-limit")]
@@ -42,7 +44,7 @@ impl UserLimit {
         let user = principal.map(|user| user.id.as_str()).ok_or_else(|| Error::msg("nobody is signed in"))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         // Other conversations wait here, also those of other processes.
-        if self.hours.update(|hours| count(hours, user, now))? > self.max {
+        if self.hours.update(|hours| count(hours, user, ctx.turn_id(), now))? > self.max {
             let problem = format!("`{user}` has had {} turns in this hour", self.max);
             return Err(Error::new("USER_LIMIT", problem));
         }

@@ -6,10 +6,16 @@
 mod approval;
 #[path = "../../book/recipes/cache.rs"]
 mod cache;
+#[path = "../../book/recipes/conversation_limit.rs"]
+mod conversation_limit;
 #[path = "../../book/recipes/output_guard.rs"]
 mod output_guard;
+#[path = "../../book/recipes/redaction.rs"]
+mod redaction;
 #[path = "../../book/recipes/search.rs"]
 mod search;
+#[path = "../../book/recipes/summary.rs"]
+mod summary;
 #[path = "../../book/recipes/token_budget.rs"]
 mod token_budget;
 #[path = "../../book/recipes/user_limit.rs"]

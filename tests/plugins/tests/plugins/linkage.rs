@@ -27,6 +27,7 @@ use shared as _;
 use skills as _;
 use tool_output as _;
 use tool_search as _;
+use validate as _;
 
 /// How a case gets the extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@ mod message_compaction;
 mod message_window;
 mod oauth;
 mod recipes;
+mod resumed;
 mod retry;
 mod shared;
 mod skills;

@@ -5,4 +5,4 @@ mod marked;
 mod overflow;
 mod random;
 mod summaries;
-mod support;
+pub(crate) mod support;

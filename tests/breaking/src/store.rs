@@ -1,0 +1,263 @@
+//! A store that is interrupted at one of its writes: the turn never comes further, or the store says that it is away.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use goondan::conversation::MessageEvent;
+use goondan::name::{EventId, ExtensionName, ToolCallId};
+use goondan::store::{
+    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, Opened, Reached, Store, Suspend, TurnStart,
+};
+use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
+use tokio::sync::Notify;
+
+/// How a write is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// It never returns, and has written nothing.
+    Before,
+    /// It never returns, and has written everything.
+    After,
+    /// It fails because the store is away, and has written nothing.
+    Away,
+    /// It fails because the store is away, and has written everything.
+    AwayAfter,
+    /// It never returns, and what was recorded since the write before it is lost, as when a machine stops. The turn can
+    /// go on only after a new opening.
+    Lost,
+}
+
+/// Where it is interrupted: the numbers of the writes, from 1, which are counted on.
+#[derive(Debug, Default)]
+pub struct Plan {
+    breaks: Vec<(usize, Break)>,
+    /// Whether every call of a journal counts, also one that waits for nothing.
+    is_of_calls: bool,
+    writes: AtomicUsize,
+    /// Notified when a write never returns.
+    broken: Notify,
+}
+
+impl Plan {
+    /// Returns a plan that interrupts the writes with these numbers.
+    pub fn new(breaks: impl IntoIterator<Item = (usize, Break)>) -> Arc<Self> {
+        Arc::new(Self { breaks: breaks.into_iter().collect(), ..Self::default() })
+    }
+
+    /// A plan in which every call of a journal counts. One that waits for nothing is interrupted by [`Break::Away`] only.
+    pub fn of_calls(breaks: impl IntoIterator<Item = (usize, Break)>) -> Arc<Self> {
+        Arc::new(Self { breaks: breaks.into_iter().collect(), is_of_calls: true, ..Self::default() })
+    }
+
+    /// Returns how many writes there were.
+    pub fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether something will be lost, so that it must not be recorded before it is written.
+    fn loses(&self) -> bool {
+        self.breaks.iter().any(|(_, kind)| *kind == Break::Lost)
+    }
+
+    /// Waits until a write never returns.
+    pub async fn broken(&self) {
+        self.broken.notified().await;
+    }
+
+    fn at(&self, number: usize) -> Option<Break> {
+        self.breaks.iter().find(|(at, _)| *at == number).map(|(_, kind)| *kind)
+    }
+
+    fn is_lost_next(&self) -> bool {
+        self.at(self.writes() + 1) == Some(Break::Lost)
+    }
+
+    fn next(&self) -> Option<Break> {
+        self.at(self.writes.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    /// Makes a call that waits for nothing, unless the store is away.
+    fn call(&self) -> Result<()> {
+        if self.is_of_calls && self.next() == Some(Break::Away) { Err(away()) } else { Ok(()) }
+    }
+
+    async fn write<T>(&self, write: impl Future<Output = Result<T>>) -> Result<T> {
+        let kind = self.next();
+        let written = match kind {
+            Some(Break::Before | Break::Lost) => None,
+            Some(Break::Away) => return Err(away()),
+            _ => Some(write.await?),
+        };
+        match (kind, written) {
+            (Some(Break::AwayAfter), _) => Err(away()),
+            (None, Some(written)) => Ok(written),
+            _ => {
+                self.broken.notify_one();
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+fn away() -> Error {
+    Error::new(ErrorCode::STORE_UNAVAILABLE, "the store is away").retryable(true)
+}
+
+/// Keeps instances in another store, and is interrupted as its plan says.
+#[derive(Clone, Debug)]
+pub struct Breaking<S> {
+    store: S,
+    plan: Arc<Plan>,
+}
+
+impl<S: Store> Breaking<S> {
+    /// Returns `store`, interrupted by `plan`.
+    pub fn new(store: S, plan: Arc<Plan>) -> Self {
+        Self { store, plan }
+    }
+}
+
+impl<S: Store> Store for Breaking<S> {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        Box::pin(async move {
+            let mut opened = self.store.open(instance).await?;
+            let (journal, plan) = (opened.journal, Arc::clone(&self.plan));
+            opened.journal = Box::new(BreakingJournal { journal, plan, held: Vec::new(), is_lost: false });
+            Ok(opened)
+        })
+    }
+
+    fn directories(&self) -> Vec<PathBuf> {
+        self.store.directories()
+    }
+
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        self.store.extension_dir(extension)
+    }
+
+    fn shared_state(&self, extension: &ExtensionName) -> Result<Option<Value>> {
+        self.store.shared_state(extension)
+    }
+
+    fn update_shared_state(
+        &self,
+        extension: &ExtensionName,
+        change: &mut dyn FnMut(Option<Value>) -> Result<Value>,
+    ) -> Result<()> {
+        self.store.update_shared_state(extension, change)
+    }
+}
+
+struct BreakingJournal {
+    journal: Box<dyn Journal>,
+    plan: Arc<Plan>,
+    /// What is recorded at the next write, if something is to be lost.
+    held: Vec<Record>,
+    /// Whether the machine has stopped.
+    is_lost: bool,
+}
+
+/// What a turn records between two writes.
+enum Record {
+    Event(MessageEvent, Option<EmittedBy>),
+    Reached(Reached),
+    State(BTreeMap<ExtensionName, Value>),
+    Call(ToolCallId),
+    Resumption(usize),
+    Decided(Vec<Decision>),
+}
+
+impl BreakingJournal {
+    fn keep(&mut self, record: Record) -> Result<()> {
+        self.plan.call()?;
+        if self.is_lost {
+            return Ok(());
+        }
+        if self.plan.loses() {
+            self.held.push(record);
+            return Ok(());
+        }
+        self.record_now(record)
+    }
+
+    fn record_now(&mut self, record: Record) -> Result<()> {
+        match record {
+            Record::Event(event, by) => self.journal.record(&event, by.as_ref()),
+            Record::Reached(what) => self.journal.reached(&what),
+            Record::State(state) => self.journal.record_state(&state),
+            Record::Call(call) => self.journal.start_call(&call),
+            Record::Resumption(keep) => self.journal.resume(keep),
+            Record::Decided(decisions) => self.journal.decide(&decisions),
+        }
+    }
+
+    /// Records what was held back, unless it is lost at the write that follows.
+    fn settle(&mut self) -> Result<()> {
+        if self.plan.is_lost_next() {
+            self.is_lost = true;
+        }
+        let held = std::mem::take(&mut self.held);
+        if self.is_lost { Ok(()) } else { held.into_iter().try_for_each(|record| self.record_now(record)) }
+    }
+}
+
+impl Journal for BreakingJournal {
+    fn begin(&mut self, turn: TurnStart<'_>) -> Result<()> {
+        self.plan.call()?;
+        self.journal.begin(turn)
+    }
+
+    fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
+        self.keep(Record::Event(event.clone(), by.cloned()))
+    }
+
+    fn reached(&mut self, what: &Reached) -> Result<()> {
+        self.keep(Record::Reached(what.clone()))
+    }
+
+    fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+        self.keep(Record::State(state.clone()))
+    }
+
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.keep(Record::Call(call.clone()))
+    }
+
+    fn resume(&mut self, keep: usize) -> Result<()> {
+        self.keep(Record::Resumption(keep))
+    }
+
+    fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
+        self.keep(Record::Decided(decisions.to_vec()))
+    }
+
+    fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.settle()?;
+            self.plan.write(self.journal.suspend(turn)).await
+        })
+    }
+
+    fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        Box::pin(async move {
+            self.plan.call()?;
+            self.journal.outcome(event).await
+        })
+    }
+
+    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.settle()?;
+            self.plan.write(self.journal.flush(durability)).await
+        })
+    }
+
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.settle()?;
+            self.plan.write(self.journal.commit(turn)).await
+        })
+    }
+}
