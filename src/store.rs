@@ -3,11 +3,11 @@
 #[doc(hidden)]
 pub use goondan_file_store::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
 pub use goondan_file_store::{
-    FileStore, Fsync, StoredConversation, StoredFault, agreements_dir, state_root, workspace_id,
+    FileQueue, FileStore, Fsync, StoredConversation, StoredFault, agreements_dir, state_root, workspace_id,
 };
-pub use goondan_runtime::MemoryStore;
 pub use goondan_runtime::store::{
     Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
     InstanceStatus, Interrupted, Journal, Opened, Question, Reached, Store, StoredInstance, Suspend, TurnOutcome,
     TurnStart, Wait,
 };
+pub use goondan_runtime::{MemoryQueue, MemoryStore, Queue};

@@ -37,6 +37,7 @@ pub mod schema;
 
 mod ports;
 
+mod memory_queue;
 mod memory_store;
 mod models;
 
@@ -60,10 +61,11 @@ pub mod testing;
 
 pub use ports::{
     AgentCall, AgentReply, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model,
-    ModelDelta, ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Router, Store,
+    ModelDelta, ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Queue, Router, Store,
     find_provider, linked_providers, store,
 };
 
+pub use memory_queue::MemoryQueue;
 pub use memory_store::MemoryStore;
 pub use models::{RecordedModel, ScriptItem, ScriptedModel};
 

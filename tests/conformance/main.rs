@@ -48,6 +48,7 @@ mod prepared;
 mod program_events;
 mod progress;
 mod projected;
+mod queues;
 mod random_events;
 mod refused;
 mod reload;

@@ -12,6 +12,8 @@
 //! - `extensions/<name>.json`: the state of each extension
 //! - `workspace/`: the working directory of tools
 //!
+//! `<state root>/workspaces/<workspaceId>/inbox.jsonl` holds the events of a [`FileQueue`], and `inbox.lock` is its lock.
+//!
 //! `<state root>/workspaces/<workspaceId>/extensions/` holds what the conversations of an extension share: its shared
 //! state in `<name>.json`, with the lock `<name>.lock`, and in `<name>/` what it puts there itself.
 //!
@@ -48,6 +50,7 @@ mod lines;
 mod lock;
 mod metadata;
 mod path;
+mod queue;
 mod records;
 mod recovery;
 mod repair;
@@ -65,5 +68,6 @@ pub use fsync::Fsync;
 pub use layout::{agreements_dir, state_root, workspace_id};
 #[doc(hidden)]
 pub use path::StorePath;
+pub use queue::FileQueue;
 pub use repair::StoredFault;
 pub use store::FileStore;

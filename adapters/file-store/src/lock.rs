@@ -24,6 +24,16 @@ pub(super) struct Lock {
 }
 
 impl Lock {
+    /// Locks the file at `path`, unless another holder has it. The file is created unless it exists.
+    pub(super) fn at_once(path: &StorePath) -> Result<Option<Self>> {
+        let file = path.open(Access::Create).map_err(|error| io_error("open", path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { file, path: path.clone(), signed: false })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(io_error("lock", path, error)),
+        }
+    }
+
     /// Locks the instance whose directory `find` returns. The lock file is created unless it exists; nothing else is
     /// changed. While another process deletes the directory, `find` is called again.
     pub(super) fn take(

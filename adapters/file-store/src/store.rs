@@ -145,7 +145,7 @@ impl FileStore {
         InstanceDir::new(&self.workspace, instance, FileOps::new(self.disk()))
     }
 
-    fn disk(&self) -> Arc<dyn Disk> {
+    pub(super) fn disk(&self) -> Arc<dyn Disk> {
         let disk = self.disk.clone();
         if self.fsync == Fsync::Never { Arc::new(UnsyncedDisk(disk)) } else { disk }
     }

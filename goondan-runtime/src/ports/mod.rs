@@ -2,6 +2,7 @@
 
 pub(crate) mod model;
 pub(crate) mod provider;
+pub(crate) mod queue;
 pub(crate) mod router;
 pub mod store;
 
@@ -10,5 +11,6 @@ pub use provider::{
     BundlePath, CassetteMode, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor,
     find_provider, linked_providers,
 };
+pub use queue::Queue;
 pub use router::{AgentCall, AgentReply, Router};
 pub use store::{InstanceId, Store};

@@ -2,6 +2,8 @@
 
 use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
 
+use super::store::InstanceId;
+
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
     /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. The
@@ -27,6 +29,18 @@ pub struct AgentCall {
     pub instance: InstanceKey,
     /// The event.
     pub event: AgentEvent,
+}
+
+impl AgentCall {
+    /// An event for an instance of an agent.
+    pub fn new(target: AgentName, instance: InstanceKey, event: AgentEvent) -> Self {
+        Self { target, instance, event }
+    }
+
+    /// Returns the instance.
+    pub fn instance_id(&self) -> InstanceId {
+        InstanceId { agent: self.target.clone(), key: self.instance.clone() }
+    }
 }
 
 /// What an agent replies to a request.
