@@ -102,7 +102,7 @@ impl Lock {
         }
         let what = format!("{} was removed or replaced while the instance was open", self.path.display());
         Err(Error::new(ErrorCode::STORE_LOST, what)
-            .suggest("send the input again, which opens it again; delete instances with `goondan instance delete` only"))
+            .suggest("send the input again, which opens it; delete instances with `goondan instance delete` only"))
     }
 
     /// Whether the path still leads to the locked file.
