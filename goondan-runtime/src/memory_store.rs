@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::ports::store::{
     Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, InstancePage, InstanceQuery,
-    InstanceStatus, Interrupted, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnStart, Wait,
+    InstanceStatus, Interrupted, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnRecord, TurnStart,
     without_directories,
 };
 use crate::state::{StateCell, States};
@@ -282,7 +282,7 @@ struct MemoryJournal {
     instance: InstanceId,
     turn: Option<OpenTurn>,
     /// What was recorded of the open turn by this journal.
-    records: Vec<Record>,
+    records: Vec<TurnRecord>,
 }
 
 /// The turn that is open.
@@ -299,7 +299,7 @@ enum OpenTurn {
 
 impl OpenTurn {
     /// Returns what is known of the turn. Its facts are found here only, because most turns are committed.
-    fn interrupted(self, records: impl Iterator<Item = Record>) -> Interrupted {
+    fn interrupted(self, records: impl Iterator<Item = TurnRecord>) -> Interrupted {
         let mut interrupted = match self {
             Self::Begun { turn, event, digest, info } => {
                 let input = info.map(|info| info.input.clone());
@@ -307,44 +307,8 @@ impl OpenTurn {
             }
             Self::Found(interrupted) => *interrupted,
         };
-        records.for_each(|record| record.add_to(&mut interrupted));
+        records.for_each(|record| interrupted.add(record));
         interrupted
-    }
-}
-
-/// A record of an open turn.
-enum Record {
-    Event(MessageEvent, Option<EmittedBy>),
-    Started(ToolCallId),
-    Reached(Reached),
-    State(BTreeMap<ExtensionName, Value>),
-    Resumed(usize),
-    Suspended(Vec<Wait>, BTreeMap<ExtensionName, Value>),
-    Decided(Decision),
-}
-
-impl Record {
-    /// Adds this record to what is known of the turn.
-    fn add_to(self, turn: &mut Interrupted) {
-        let events = turn.events.len();
-        match self {
-            Self::Event(event, by) => {
-                turn.facts.event(events, by.as_ref());
-                turn.events.push(event);
-            }
-            Self::Started(call) => {
-                turn.facts.started(events);
-                turn.started.push(call);
-            }
-            Self::Reached(what) => turn.facts.reached(events, what),
-            Self::State(state) => turn.facts.state(state),
-            Self::Resumed(keep) => {
-                turn.events.truncate(keep);
-                turn.facts.resumed(keep);
-            }
-            Self::Suspended(waits, state) => turn.facts.suspended(waits, state),
-            Self::Decided(decision) => turn.facts.decided(decision),
-        }
     }
 }
 
@@ -357,37 +321,37 @@ impl Journal for MemoryJournal {
     }
 
     fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
-        self.records.push(Record::Event(event.clone(), by.cloned()));
+        self.records.push(TurnRecord::Event(event.clone(), by.cloned()));
         Ok(())
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.records.push(Record::Started(call.clone()));
+        self.records.push(TurnRecord::Started(call.clone()));
         Ok(())
     }
 
     fn reached(&mut self, what: &Reached) -> Result<()> {
-        self.records.push(Record::Reached(what.clone()));
+        self.records.push(TurnRecord::Reached(what.clone()));
         Ok(())
     }
 
     fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
-        self.records.push(Record::State(state.clone()));
+        self.records.push(TurnRecord::State(state.clone()));
         Ok(())
     }
 
     fn resume(&mut self, keep: usize) -> Result<()> {
-        self.records.push(Record::Resumed(keep));
+        self.records.push(TurnRecord::Resumed(keep));
         Ok(())
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
-        self.records.push(Record::Suspended(turn.waits.to_vec(), turn.state.clone()));
+        self.records.push(TurnRecord::Suspended(turn.waits.to_vec(), turn.state.clone()));
         Box::pin(ReadyOk)
     }
 
     fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
-        self.records.extend(decisions.iter().cloned().map(Record::Decided));
+        self.records.extend(decisions.iter().cloned().map(TurnRecord::Decided));
         Ok(())
     }
 

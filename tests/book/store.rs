@@ -9,7 +9,7 @@ use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::name::{EventId, ExtensionName, ToolCallId, TurnId};
 use goondan::store::{
     Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, Interrupted, Journal, Opened, Reached,
-    Store, Suspend, TurnStart, Wait,
+    Store, Suspend, TurnRecord, TurnStart,
 };
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
 use serde::{Deserialize, Serialize};
@@ -29,18 +29,7 @@ struct OpenTurn {
     turn: TurnId,
     event: Option<EventId>,
     digest: Option<EventDigest>,
-    records: Vec<Record>,
-}
-
-#[derive(Clone, Serialize, Deserialize)]
-enum Record {
-    Event(MessageEvent, Option<EmittedBy>),
-    Started(ToolCallId),
-    Reached(Reached),
-    State(BTreeMap<ExtensionName, Value>),
-    Resumed(usize),
-    Suspended(Vec<Wait>, BTreeMap<ExtensionName, Value>),
-    Decided(Decision),
+    records: Vec<TurnRecord>,
 }
 
 impl OpenTurn {
@@ -48,27 +37,7 @@ impl OpenTurn {
     fn interrupted(self) -> Interrupted {
         let mut turn = Interrupted::new(self.turn);
         (turn.event, turn.digest) = (self.event, self.digest);
-        for record in self.records {
-            let events = turn.events.len();
-            match record {
-                Record::Event(event, by) => {
-                    turn.facts.event(events, by.as_ref());
-                    turn.events.push(event);
-                }
-                Record::Started(call) => {
-                    turn.facts.started(events);
-                    turn.started.push(call);
-                }
-                Record::Reached(what) => turn.facts.reached(events, what),
-                Record::State(state) => turn.facts.state(state),
-                Record::Resumed(keep) => {
-                    turn.events.truncate(keep);
-                    turn.facts.resumed(keep);
-                }
-                Record::Suspended(waits, state) => turn.facts.suspended(waits, state),
-                Record::Decided(decision) => turn.facts.decided(decision),
-            }
-        }
+        self.records.into_iter().for_each(|record| turn.add(record));
         turn
     }
 }
@@ -138,7 +107,7 @@ struct RowJournal {
 }
 
 impl RowJournal {
-    fn push(&mut self, record: Record) -> Result<()> {
+    fn push(&mut self, record: TurnRecord) -> Result<()> {
         let open = self.row.open.as_mut().ok_or_else(|| Error::new(ErrorCode::STORE_IO, "no turn has begun"))?;
         open.records.push(record);
         Ok(())
@@ -158,34 +127,34 @@ impl Journal for RowJournal {
     }
 
     fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
-        self.push(Record::Event(event.clone(), by.cloned()))
+        self.push(TurnRecord::Event(event.clone(), by.cloned()))
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.push(Record::Started(call.clone()))
+        self.push(TurnRecord::Started(call.clone()))
     }
 
     fn reached(&mut self, what: &Reached) -> Result<()> {
-        self.push(Record::Reached(what.clone()))
+        self.push(TurnRecord::Reached(what.clone()))
     }
 
     fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
-        self.push(Record::State(state.clone()))
+        self.push(TurnRecord::State(state.clone()))
     }
 
     fn resume(&mut self, keep: usize) -> Result<()> {
-        self.push(Record::Resumed(keep))
+        self.push(TurnRecord::Resumed(keep))
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            self.push(Record::Suspended(turn.waits.to_vec(), turn.state.clone()))?;
+            self.push(TurnRecord::Suspended(turn.waits.to_vec(), turn.state.clone()))?;
             self.table.write(&self.key, &self.row).await
         })
     }
 
     fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
-        decisions.iter().try_for_each(|decision| self.push(Record::Decided(decision.clone())))
+        decisions.iter().try_for_each(|decision| self.push(TurnRecord::Decided(decision.clone())))
     }
 
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {

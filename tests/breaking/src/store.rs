@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use goondan::conversation::MessageEvent;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
 use goondan::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, Opened, Reached, Store, Suspend, TurnStart,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, Opened, Reached, Store, Suspend,
+    TurnRecord, TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Notify;
@@ -154,23 +155,13 @@ struct BreakingJournal {
     journal: Box<dyn Journal>,
     plan: Arc<Plan>,
     /// What is recorded at the next write, if something is to be lost.
-    held: Vec<Record>,
+    held: Vec<TurnRecord>,
     /// Whether the machine has stopped.
     is_lost: bool,
 }
 
-/// What a turn records between two writes.
-enum Record {
-    Event(MessageEvent, Option<EmittedBy>),
-    Reached(Reached),
-    State(BTreeMap<ExtensionName, Value>),
-    Call(ToolCallId),
-    Resumption(usize),
-    Decided(Vec<Decision>),
-}
-
 impl BreakingJournal {
-    fn keep(&mut self, record: Record) -> Result<()> {
+    fn keep(&mut self, record: TurnRecord) -> Result<()> {
         self.plan.call()?;
         if self.is_lost {
             return Ok(());
@@ -182,14 +173,15 @@ impl BreakingJournal {
         self.record_now(record)
     }
 
-    fn record_now(&mut self, record: Record) -> Result<()> {
+    fn record_now(&mut self, record: TurnRecord) -> Result<()> {
         match record {
-            Record::Event(event, by) => self.journal.record(&event, by.as_ref()),
-            Record::Reached(what) => self.journal.reached(&what),
-            Record::State(state) => self.journal.record_state(&state),
-            Record::Call(call) => self.journal.start_call(&call),
-            Record::Resumption(keep) => self.journal.resume(keep),
-            Record::Decided(decisions) => self.journal.decide(&decisions),
+            TurnRecord::Event(event, by) => self.journal.record(&event, by.as_ref()),
+            TurnRecord::Reached(what) => self.journal.reached(&what),
+            TurnRecord::State(state) => self.journal.record_state(&state),
+            TurnRecord::Started(call) => self.journal.start_call(&call),
+            TurnRecord::Resumed(keep) => self.journal.resume(keep),
+            TurnRecord::Decided(decision) => self.journal.decide(&[decision]),
+            other => panic!("it is written at once: {other:?}"),
         }
     }
 
@@ -210,27 +202,27 @@ impl Journal for BreakingJournal {
     }
 
     fn record(&mut self, event: &MessageEvent, by: Option<&EmittedBy>) -> Result<()> {
-        self.keep(Record::Event(event.clone(), by.cloned()))
+        self.keep(TurnRecord::Event(event.clone(), by.cloned()))
     }
 
     fn reached(&mut self, what: &Reached) -> Result<()> {
-        self.keep(Record::Reached(what.clone()))
+        self.keep(TurnRecord::Reached(what.clone()))
     }
 
     fn record_state(&mut self, state: &BTreeMap<ExtensionName, Value>) -> Result<()> {
-        self.keep(Record::State(state.clone()))
+        self.keep(TurnRecord::State(state.clone()))
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.keep(Record::Call(call.clone()))
+        self.keep(TurnRecord::Started(call.clone()))
     }
 
     fn resume(&mut self, keep: usize) -> Result<()> {
-        self.keep(Record::Resumption(keep))
+        self.keep(TurnRecord::Resumed(keep))
     }
 
     fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
-        self.keep(Record::Decided(decisions.to_vec()))
+        decisions.iter().try_for_each(|decision| self.keep(TurnRecord::Decided(decision.clone())))
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {

@@ -53,8 +53,53 @@ impl Interrupted {
     }
 }
 
-/// What is known of an open turn beside its message events. A store that keeps the records of a turn makes it by
-/// passing each to the member of its kind, in their order.
+impl Interrupted {
+    /// Adds the next record of the turn.
+    pub fn add(&mut self, record: TurnRecord) {
+        let events = self.events.len();
+        match record {
+            TurnRecord::Event(event, by) => {
+                self.facts.event(events, by.as_ref());
+                self.events.push(event);
+            }
+            TurnRecord::Started(call) => {
+                self.facts.started(events);
+                self.started.push(call);
+            }
+            TurnRecord::Reached(what) => self.facts.reached(events, what),
+            TurnRecord::State(state) => self.facts.state(state),
+            TurnRecord::Resumed(keep) => {
+                self.events.truncate(keep);
+                self.facts.resumed(keep);
+            }
+            TurnRecord::Suspended(waits, state) => self.facts.suspended(waits, state),
+            TurnRecord::Decided(decision) => self.facts.decided(decision),
+        }
+    }
+}
+
+/// A record of an open turn, for stores that keep what a [`Journal`](super::Journal) is told one by one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum TurnRecord {
+    /// A message event, and who emitted it if it was a layer.
+    Event(MessageEvent, Option<EmittedBy>),
+    /// A call has started that must not run twice.
+    Started(ToolCallId),
+    /// Something was reached.
+    Reached(Reached),
+    /// State that belongs to the next fact.
+    State(BTreeMap<ExtensionName, Value>),
+    /// The turn goes on with its first message events, so many.
+    Resumed(usize),
+    /// The turn does not run: the calls that wait, if there are any, and the state that has changed.
+    Suspended(Vec<Wait>, BTreeMap<ExtensionName, Value>),
+    /// What was decided about a call that waits.
+    Decided(Decision),
+}
+
+/// What is known of an open turn beside its message events. [`Interrupted::add`] makes it of the records of a turn.
 ///
 /// A *fact* is what the runtime itself has noted: a message event that no layer emitted, something that was reached, a
 /// call that started. A turn that goes on keeps everything up to the newest fact; what layers emitted after that is

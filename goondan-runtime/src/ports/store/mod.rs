@@ -17,7 +17,7 @@ use goondan_core::{
 use serde_json::Value;
 
 pub use instance_id::InstanceId;
-pub use interrupted::{EmittedBy, Facts, Interrupted, Reached};
+pub use interrupted::{EmittedBy, Facts, Interrupted, Reached, TurnRecord};
 pub use listed::{InstancePage, InstanceQuery, InstanceStatus, StoredInstance};
 pub use outcome::{EndedTurn, EventDigest, TurnOutcome};
 pub use waits::{Decision, Question, Wait};
