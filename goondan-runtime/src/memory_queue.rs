@@ -1,6 +1,7 @@
 //! The queue in memory.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::iter;
 use std::num::NonZeroUsize;
 use std::pin::pin;
 
@@ -15,25 +16,78 @@ use crate::ports::store::{EventDigest, InstanceId, TurnOutcome};
 /// Keeps events in memory, for tests and for programs that need not keep what they accept.
 #[derive(Debug, Default)]
 pub struct MemoryQueue {
-    entries: Lock<VecDeque<Entry>>,
+    waiting: Lock<Waiting>,
     /// Notified when there may be something to take.
     changed: Notify,
+}
+
+/// The events in a queue. Each has a number, in the order in which they were put.
+#[derive(Debug, Default)]
+struct Waiting {
+    entries: BTreeMap<u64, Entry>,
+    by_event: HashMap<(InstanceId, EventId), u64>,
+    /// The numbers of the events of each instance. Only the first one is taken.
+    by_instance: HashMap<InstanceId, VecDeque<u64>>,
+    /// Those that can be taken: the first one of each instance, unless it was.
+    free: BTreeSet<u64>,
 }
 
 /// An event in a queue.
 #[derive(Debug)]
 struct Entry {
-    instance: InstanceId,
     call: AgentCall,
     digest: EventDigest,
-    is_taken: bool,
     /// For those who wait for the outcome.
     outcome: watch::Sender<Option<TurnOutcome>>,
 }
 
-impl Entry {
-    fn is_of(&self, instance: &InstanceId, event: &EventId) -> bool {
-        self.call.event.id == *event && self.instance == *instance
+impl Waiting {
+    fn add(&mut self, call: AgentCall) {
+        let number = self.entries.last_key_value().map_or(0, |(last, _)| last + 1);
+        let instance = call.instance_id();
+        self.by_event.insert((instance.clone(), call.event.id.clone()), number);
+        let of_instance = self.by_instance.entry(instance).or_default();
+        of_instance.push_back(number);
+        if of_instance.len() == 1 {
+            self.free.insert(number);
+        }
+        let digest = EventDigest::of(&call.event);
+        self.entries.insert(number, Entry { call, digest, outcome: watch::Sender::new(None) });
+    }
+
+    fn remove(&mut self, instance: InstanceId, event: EventId) -> Option<Entry> {
+        let key = (instance, event);
+        let number = self.by_event.remove(&key)?;
+        if let Some(of_instance) = self.by_instance.get_mut(&key.0) {
+            let was_first = of_instance.front() == Some(&number);
+            of_instance.retain(|of| *of != number);
+            match of_instance.front() {
+                Some(next) if was_first => _ = self.free.insert(*next),
+                Some(_) => {}
+                None => _ = self.by_instance.remove(&key.0),
+            }
+        }
+        self.free.remove(&number);
+        self.entries.remove(&number)
+    }
+
+    fn take(&mut self, room: NonZeroUsize) -> Vec<AgentCall> {
+        let numbers: Vec<_> = iter::from_fn(|| self.free.pop_first()).take(room.get()).collect();
+        numbers.iter().filter_map(|number| self.entries.get(number)).map(|entry| entry.call.clone()).collect()
+    }
+
+    fn give_back(&mut self, instance: &InstanceId, event: &EventId) {
+        let first = self.by_instance.get(instance).and_then(VecDeque::front);
+        if let Some((number, _)) = self.find(instance, event)
+            && first == Some(&number)
+        {
+            self.free.insert(number);
+        }
+    }
+
+    fn find(&self, instance: &InstanceId, event: &EventId) -> Option<(u64, &Entry)> {
+        let number = *self.by_event.get(&(instance.clone(), event.clone()))?;
+        Some((number, self.entries.get(&number)?))
     }
 }
 
@@ -48,47 +102,32 @@ impl MemoryQueue {
     /// # Errors
     /// `E_EVENT_REUSED` when an event is that has its id and another input.
     pub fn contains(&self, call: &AgentCall) -> Result<bool> {
-        let instance = call.instance_id();
-        match self.entries.lock().iter().find(|entry| entry.is_of(&instance, &call.event.id)) {
-            Some(entry) if entry.digest != EventDigest::of(&call.event) => Err(reused(&call.event.id)),
+        match self.waiting.lock().find(&call.instance_id(), &call.event.id) {
+            Some((_, entry)) if entry.digest != EventDigest::of(&call.event) => Err(reused(&call.event.id)),
             found => Ok(found.is_some()),
         }
     }
 
     /// Returns the events in the queue, in the order in which they were put.
     pub fn events(&self) -> Vec<AgentCall> {
-        self.entries.lock().iter().map(|entry| entry.call.clone()).collect()
+        self.waiting.lock().entries.values().map(|entry| entry.call.clone()).collect()
     }
 
     /// Adds an event that is not in the queue.
     #[doc(hidden)]
     pub fn add(&self, call: AgentCall) {
-        let (instance, digest) = (call.instance_id(), EventDigest::of(&call.event));
-        let entry = Entry { instance, call, digest, is_taken: false, outcome: watch::Sender::new(None) };
-        self.entries.lock().push_back(entry);
+        self.waiting.lock().add(call);
         self.changed.notify_waiters();
     }
 
-    /// Takes events whose instances have none that is taken.
-    fn take_now(&self, room: NonZeroUsize) -> Vec<AgentCall> {
-        let mut entries = self.entries.lock();
-        let mut busy: HashSet<_> =
-            entries.iter().filter(|entry| entry.is_taken).map(|entry| entry.instance.clone()).collect();
-        let free = entries.iter_mut().filter(|entry| busy.insert(entry.instance.clone()));
-        let taken = free.take(room.get()).map(|entry| {
-            entry.is_taken = true;
-            entry.call.clone()
-        });
-        taken.collect()
-    }
-}
-
-impl FromIterator<AgentCall> for MemoryQueue {
-    /// Puts events in their order, none of which has the id of another one.
-    fn from_iter<I: IntoIterator<Item = AgentCall>>(calls: I) -> Self {
-        let queue = Self::new();
-        calls.into_iter().for_each(|call| queue.add(call));
-        queue
+    /// Removes an event, and tells those who wait for its outcome.
+    #[doc(hidden)]
+    pub fn remove(&self, instance: InstanceId, event: EventId, outcome: Option<TurnOutcome>) {
+        let removed = self.waiting.lock().remove(instance, event);
+        if let Some(entry) = removed {
+            entry.outcome.send_replace(outcome);
+        }
+        self.changed.notify_waiters();
     }
 }
 
@@ -108,7 +147,7 @@ impl Queue for MemoryQueue {
                 let mut changed = pin!(self.changed.notified());
                 // Before the look at the entries, so that no change is missed.
                 changed.as_mut().enable();
-                let taken = self.take_now(room);
+                let taken = self.waiting.lock().take(room);
                 if !taken.is_empty() {
                     return Ok(taken);
                 }
@@ -119,24 +158,14 @@ impl Queue for MemoryQueue {
 
     fn done<'a>(&'a self, call: &'a AgentCall, outcome: TurnOutcome) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let instance = call.instance_id();
-            let mut entries = self.entries.lock();
-            let place = entries.iter().position(|entry| entry.is_of(&instance, &call.event.id));
-            if let Some(entry) = place.and_then(|place| entries.remove(place)) {
-                entry.outcome.send_replace(Some(outcome));
-                self.changed.notify_waiters();
-            }
+            self.remove(call.instance_id(), call.event.id.clone(), Some(outcome));
             Ok(())
         })
     }
 
     fn give_back(&self, call: &AgentCall) {
-        let instance = call.instance_id();
-        let mut entries = self.entries.lock();
-        if let Some(entry) = entries.iter_mut().find(|entry| entry.is_of(&instance, &call.event.id)) {
-            entry.is_taken = false;
-            self.changed.notify_waiters();
-        }
+        self.waiting.lock().give_back(&call.instance_id(), &call.event.id);
+        self.changed.notify_waiters();
     }
 
     fn outcome<'a>(
@@ -145,10 +174,8 @@ impl Queue for MemoryQueue {
         event: &'a EventId,
     ) -> BoxFuture<'a, Result<Option<TurnOutcome>>> {
         Box::pin(async move {
-            let find = |entry: &&Entry| entry.is_of(instance, event);
-            let Some(mut outcome) = self.entries.lock().iter().find(find).map(|entry| entry.outcome.subscribe()) else {
-                return Ok(None);
-            };
+            let waiting = self.waiting.lock().find(instance, event).map(|(_, entry)| entry.outcome.subscribe());
+            let Some(mut outcome) = waiting else { return Ok(None) };
             // The sender is dropped after it has sent, unless the queue is.
             Ok(outcome.wait_for(Option::is_some).await.map_or(None, |outcome| outcome.clone()))
         })

@@ -198,11 +198,8 @@ impl Store for MemoryStore {
 
     fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {
         let instances = self.instances.lock();
-        let listed = instances.iter().map(|(id, stored)| {
-            let mut listed = StoredInstance::new(id.clone());
-            (listed.created_at, listed.updated_at) = (stored.created_at, stored.updated_at);
-            listed
-        });
+        let listed =
+            instances.iter().map(|(id, stored)| StoredInstance::new(id.clone(), stored.created_at, stored.updated_at));
         let status = |id: &InstanceId| instances.get(id).map_or(InstanceStatus::Idle, MemoryInstance::status);
         let page = query.page(listed, status);
         Box::pin(std::future::ready(Ok(page)))

@@ -44,7 +44,7 @@ fn answered(call: &AgentCall) -> TurnOutcome {
     TurnOutcome::answered(call.event.id.clone(), FinishReason::TextResponse)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 #[covers("ONCE-01")]
 async fn events_of_an_instance_are_taken_one_after_another_in_their_order() {
     for (queue, _dir) in queues() {

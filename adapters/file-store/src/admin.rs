@@ -89,8 +89,7 @@ impl FileStore {
                 continue;
             };
             let ListedMetadata { agent_name: agent, instance_key: key, created_at, updated_at } = metadata;
-            let mut instance = StoredInstance::new(InstanceId { agent, key });
-            (instance.created_at, instance.updated_at) = (created_at, updated_at);
+            let instance = StoredInstance::new(InstanceId { agent, key }, created_at, updated_at);
             dirs.insert(instance.id.clone(), dir);
             instances.push(instance);
         }

@@ -31,8 +31,7 @@ impl CommittedRecord {
         Self { committed: turn.into(), base_bytes, crc, state: state.crcs.clone() }
     }
 
-    /// The checksums after the turn `turn` has changed the base to `base` and some of the state, and has ended as `ended`
-    /// says if it answered an event.
+    /// The checksums after the turn `turn` has changed the base to `base` and some of the state.
     pub(super) fn after(&self, turn: &TurnId, base: &Fingerprint, changed: &BTreeMap<ExtensionName, Value>) -> Self {
         let mut state = self.state.clone();
         state.extend(changed.iter().map(|(name, value)| (name.clone(), crc32fast::hash(&state::encode(value)))));

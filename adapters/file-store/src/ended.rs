@@ -11,14 +11,14 @@ use super::atomic::{self, io_error};
 use super::layout::InstanceDir;
 use super::lines::{self, is_sum_right};
 
-/// How many turns are kept.
+/// The number of turns that are kept.
 const KEPT: usize = 256;
 
 /// The newest turns that answered an event, oldest first, and the file that holds them.
 #[derive(Debug, Default)]
 pub(super) struct EndedTurns {
     turns: Vec<EndedTurn>,
-    /// How many lines the file has.
+    /// The number of lines in the file.
     lines: usize,
     /// The length of the file.
     len: u64,

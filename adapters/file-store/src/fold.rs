@@ -80,7 +80,8 @@ impl<'a> Folding<'a> {
     }
 
     /// Does the steps after the commit, and returns the checksums of the files, those of the commit before being
-    /// `last`; the turn is added to `ended` if it answered an event. After a failure or crash it can be repeated, but only from its start.
+    /// `last`; the turn is added to `ended` if it answered an event. After a failure or crash it can be repeated, but
+    /// only from its start.
     pub(super) fn finish(
         &self,
         dir: &InstanceDir,

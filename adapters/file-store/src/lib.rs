@@ -12,7 +12,8 @@
 //! - `extensions/<name>.json`: the state of each extension
 //! - `workspace/`: the working directory of tools
 //!
-//! `<state root>/workspaces/<workspaceId>/inbox.jsonl` holds the events of a [`FileQueue`], and `inbox.lock` is its lock.
+//! `<state root>/workspaces/<workspaceId>/inbox.jsonl` holds the events of a [`FileQueue`], with the lock
+//! `inbox.lock`.
 //!
 //! `<state root>/workspaces/<workspaceId>/extensions/` holds what the conversations of an extension share: its shared
 //! state in `<name>.json`, with the lock `<name>.lock`, and in `<name>/` what it puts there itself.

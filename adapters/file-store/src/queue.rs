@@ -1,8 +1,9 @@
 //! `inbox.jsonl` of the workspace: events that were accepted and are not answered.
 //!
 //! A line `{"put": {…}}` is synced before an event counts as accepted. `{"done": {…}}` follows without a sync: if it is
-//! lost, the event is taken again, and has its answer already. Opening cuts off a torn last line, whose event nobody was
-//! told is accepted; any other damage is an error. When most lines are of events that are done, the file is written anew.
+//! lost, the event is taken again, and has its answer already. Opening cuts off a torn last line, whose event was not
+//! reported as accepted; any other damage is an error. When most lines are of events that are done, the file is written
+//! anew.
 // ONCE-01
 
 use std::borrow::Cow;
@@ -46,43 +47,36 @@ struct Inbox {
     has_failed: bool,
 }
 
+/// A line of the file.
 #[derive(Serialize, Deserialize)]
-struct PutRecord<'a> {
-    put: PutEvent<'a>,
+#[serde(untagged)]
+enum Record<'a> {
+    Put { put: Box<Of<'a, AgentEvent>> },
+    Done { done: Of<'a, EventId> },
 }
 
+/// An event of an instance: whole, or its id.
 #[derive(Serialize, Deserialize)]
-struct PutEvent<'a> {
+struct Of<'a, T: Clone> {
     agent: Cow<'a, AgentName>,
     key: Cow<'a, InstanceKey>,
-    event: Cow<'a, AgentEvent>,
+    event: Cow<'a, T>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct DoneRecord<'a> {
-    done: DoneEvent<'a>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct DoneEvent<'a> {
-    agent: Cow<'a, AgentName>,
-    key: Cow<'a, InstanceKey>,
-    event: Cow<'a, EventId>,
-}
-
-impl<'a> PutRecord<'a> {
-    fn of(AgentCall { target, instance, event, .. }: &'a AgentCall) -> Self {
-        let (agent, key) = (Cow::Borrowed(target), Cow::Borrowed(instance));
-        Self { put: PutEvent { agent, key, event: Cow::Borrowed(event) } }
+impl<'a, T: Clone> Of<'a, T> {
+    fn new(call: &'a AgentCall, event: &'a T) -> Self {
+        Self { agent: Cow::Borrowed(&call.target), key: Cow::Borrowed(&call.instance), event: Cow::Borrowed(event) }
     }
 }
 
-/// What a line says.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Record {
-    Put(Box<PutRecord<'static>>),
-    Done(DoneRecord<'static>),
+impl<'a> Record<'a> {
+    fn put(call: &'a AgentCall) -> Self {
+        Self::Put { put: Box::new(Of::new(call, &call.event)) }
+    }
+
+    fn done(call: &'a AgentCall) -> Self {
+        Self::Done { done: Of::new(call, &call.event.id) }
+    }
 }
 
 impl FileStore {
@@ -103,33 +97,32 @@ impl FileStore {
             files.sync_dir(&workspace)?;
         }
         let mut bytes = atomic::read(&path)?;
-        // Also a line that only lacks its end: nobody was told that its event is accepted.
+        // Also a line that only lacks its end: `put` had not returned.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         if whole < bytes.len() {
             files.cut(&path, whole as u64)?;
             bytes.truncate(whole);
         }
-        let mut waiting = Vec::new();
-        let mut number = 0;
+        let (memory, mut lines) = (MemoryQueue::new(), 0);
         for line in lines::lines(&bytes) {
-            number = line.number;
+            lines = line.number;
             match read(line, &path)? {
-                Record::Put(record) => {
-                    let PutEvent { agent, key, event } = record.put;
-                    waiting.push(AgentCall::new(agent.into_owned(), key.into_owned(), event.into_owned()));
+                Record::Put { put } => {
+                    let Of { agent, key, event } = *put;
+                    memory.add(AgentCall::new(agent.into_owned(), key.into_owned(), event.into_owned()));
                 }
-                Record::Done(DoneRecord { done }) => waiting.retain(|call| {
-                    call.event.id != *done.event || call.instance != *done.key || call.target != *done.agent
-                }),
+                Record::Done { done: Of { agent, key, event } } => {
+                    let instance = InstanceId { agent: agent.into_owned(), key: key.into_owned() };
+                    memory.remove(instance, event.into_owned(), None);
+                }
             }
         }
-        let memory = waiting.into_iter().collect();
-        let inbox = Inbox { path, files, len: bytes.len() as u64, lines: number, has_failed: false };
+        let inbox = Inbox { path, files, len: bytes.len() as u64, lines, has_failed: false };
         Ok(FileQueue { memory, inbox: Mutex::new(inbox), _lock: lock })
     }
 }
 
-fn read(line: Line<'_>, path: &StorePath) -> Result<Record> {
+fn read(line: Line<'_>, path: &StorePath) -> Result<Record<'static>> {
     if is_sum_right(line.text) != Some(true) {
         return Err(damaged(path, line.number, "the checksum of this record is wrong"));
     }
@@ -137,7 +130,7 @@ fn read(line: Line<'_>, path: &StorePath) -> Result<Record> {
 }
 
 impl Inbox {
-    fn append(&mut self, record: &impl Serialize, synced: bool) -> Result<()> {
+    fn append(&mut self, record: &Record<'_>, synced: bool) -> Result<()> {
         if self.has_failed {
             let message = format!("{} cannot be written after an earlier failure", self.path.display());
             return Err(Error::new(ErrorCode::STORE_IO, message).suggest("open the queue again"));
@@ -146,7 +139,7 @@ impl Inbox {
         lines::push_with_sum(&mut line, record, &self.path)?;
         let mut file = self.files.open(&self.path)?;
         let written = file.write_at(self.len, &line).and_then(|()| if synced { file.sync() } else { Ok(()) });
-        // A part of a line, or a line of which nobody knows whether it is on the disk.
+        // There may be a part of a line, or a line that is not on the disk.
         self.has_failed = written.is_err();
         written.map_err(|error| io_error("write", &self.path, error))?;
         (self.len, self.lines) = (self.len + line.len() as u64, self.lines + 1);
@@ -156,7 +149,7 @@ impl Inbox {
     /// Writes the file anew, with the events that wait.
     fn rewrite(&mut self, waiting: &[AgentCall]) -> Result<()> {
         let mut bytes = Vec::new();
-        waiting.iter().try_for_each(|call| lines::push_with_sum(&mut bytes, &PutRecord::of(call), &self.path))?;
+        waiting.iter().try_for_each(|call| lines::push_with_sum(&mut bytes, &Record::put(call), &self.path))?;
         self.files.replace(&self.path, &bytes)?;
         (self.len, self.lines) = (bytes.len() as u64, waiting.len());
         self.path.parent().map_or(Ok(()), |workspace| self.files.sync_dir(&workspace))
@@ -166,11 +159,13 @@ impl Inbox {
 impl Queue for FileQueue {
     fn put(&self, mut call: AgentCall) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            call.event = for_record(&call.event).into_owned();
+            if let Cow::Owned(recorded) = for_record(&call.event) {
+                call.event = recorded;
+            }
             // Held until the event is in memory: it is put once.
             let mut inbox = self.inbox.lock();
             if !self.memory.contains(&call)? {
-                inbox.append(&PutRecord::of(&call), true)?;
+                inbox.append(&Record::put(&call), true)?;
                 self.memory.add(call);
             }
             Ok(())
@@ -184,10 +179,8 @@ impl Queue for FileQueue {
     fn done<'a>(&'a self, call: &'a AgentCall, outcome: TurnOutcome) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.memory.done(call, outcome).await?;
-            let AgentCall { target, instance, event, .. } = call;
-            let (agent, key, event) = (Cow::Borrowed(target), Cow::Borrowed(instance), Cow::Borrowed(&event.id));
             let mut inbox = self.inbox.lock();
-            inbox.append(&DoneRecord { done: DoneEvent { agent, key, event } }, false)?;
+            inbox.append(&Record::done(call), false)?;
             if inbox.lines < MANY_LINES {
                 return Ok(());
             }

@@ -70,7 +70,7 @@ pub(super) struct EmittedRecord<'a> {
     pub(super) by: &'a EmittedBy,
 }
 
-/// What was reached, beside the message events.
+/// Something that was reached, beside the message events.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ReachedRecord<'a> {
     pub(super) reached: Cow<'a, Reached>,
@@ -98,7 +98,7 @@ pub(super) struct SuspendRecord<'a> {
     pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
 }
 
-/// What was decided about a call that waits.
+/// A decision about a call that waits.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DecidedRecord<'a> {
     pub(super) decided: Cow<'a, Decision>,

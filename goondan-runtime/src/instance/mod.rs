@@ -185,7 +185,7 @@ impl Instance {
     }
 
     /// Cancels the turn that answers `event`: it ends now. What the model had said of an answer is kept, and the turn is
-    /// committed with the outcome `cancelled`. Whoever runs the turn gets `E_TURN_CANCELLED`. Returns false, and does
+    /// committed with the outcome `cancelled`, and the caller that runs it gets `E_TURN_CANCELLED`. Returns false, and does
     /// nothing, if the event has no turn that runs or was interrupted.
     ///
     /// # Errors

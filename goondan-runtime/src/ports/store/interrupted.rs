@@ -95,7 +95,7 @@ pub enum TurnRecord {
     Resumed(usize),
     /// The turn does not run: the calls that wait, if there are any, and the state that has changed.
     Suspended(Vec<Wait>, BTreeMap<ExtensionName, Value>),
-    /// What was decided about a call that waits.
+    /// A decision about a call that waits.
     Decided(Decision),
 }
 

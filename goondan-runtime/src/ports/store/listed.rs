@@ -22,10 +22,9 @@ pub struct StoredInstance {
 }
 
 impl StoredInstance {
-    /// The instance `id`, which was made now and is idle.
-    pub fn new(id: InstanceId) -> Self {
-        let now = Timestamp::now();
-        Self { id, created_at: now, updated_at: now, status: InstanceStatus::Idle }
+    /// The instance `id`, which is idle.
+    pub fn new(id: InstanceId, created_at: Timestamp, updated_at: Timestamp) -> Self {
+        Self { id, created_at, updated_at, status: InstanceStatus::Idle }
     }
 }
 

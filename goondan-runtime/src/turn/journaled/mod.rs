@@ -1,24 +1,28 @@
 //! The conversation that a turn changes, with the journal that records the changes.
 
+mod calls;
+mod going_on;
+
+pub(super) use calls::CallJournal;
+pub(crate) use going_on::Standing;
+
 use std::sync::Arc;
 
-use goondan_core::host::IdSet;
-use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt, WireError};
+use goondan_core::host::{ConversationExt, IdSet, MessageExt, ToolCallResultExt, WireError};
 use goondan_core::{
-    AgentEvent, Applied, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent,
-    Part, Result, Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart,
-    TurnId, TurnInfo,
+    Applied, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result,
+    Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
 };
+
+use going_on::Input;
 
 use super::estimate::TokenEstimate;
 use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
 use super::prefix::{Asked, Prefixes};
-use crate::peers::answered_request;
-use crate::policy::Policy;
 use crate::ports::store::{
-    Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend,
-    TurnOutcome, TurnStart,
+    Commit, Durability, EmittedBy, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend, TurnOutcome,
+    TurnStart,
 };
 use crate::state::{States, TakenState};
 
@@ -54,34 +58,6 @@ struct OpenTurn {
     input: Option<Input>,
     /// Its outcome, once it has ended, until it is committed.
     ended: Option<TurnOutcome>,
-}
-
-/// The event that a turn answers.
-enum Input {
-    /// As the turn has it that began in this process.
-    Given(Arc<TurnInfo>),
-    /// As the store has recorded it.
-    Recorded(Box<AgentEvent>),
-}
-
-impl Input {
-    fn event(&self) -> &AgentEvent {
-        match self {
-            Self::Given(info) => &info.input,
-            Self::Recorded(event) => event,
-        }
-    }
-}
-
-/// What an event is to a conversation.
-// ONCE-01
-pub(crate) enum Standing {
-    /// It starts a turn.
-    New(EventDigest),
-    /// It started the turn that is open.
-    Open(TurnId),
-    /// A turn has answered it.
-    Ended(EndedTurn),
 }
 
 impl JournaledConversation {
@@ -126,54 +102,6 @@ impl JournaledConversation {
         })
     }
 
-    /// Returns what `event` is to this conversation.
-    ///
-    /// # Errors
-    /// `E_EVENT_REUSED` when an earlier event has its id and another input; the errors of the store.
-    // ONCE-01
-    pub(crate) async fn standing(&mut self, event: &AgentEvent) -> Result<Standing> {
-        self.commit_ended().await?;
-        let digest = EventDigest::of(event);
-        let is_same = |known: Option<EventDigest>| match known {
-            Some(known) if known != digest => Err(reused(&event.id)),
-            _ => Ok(()),
-        };
-        if let Some(open) = self.open_turn.as_ref().filter(|open| open.event.as_ref() == Some(&event.id)) {
-            // Secrets are masked in a recorded one.
-            let is_recorded = matches!(&open.input, Some(Input::Recorded(recorded)) if **recorded == *event);
-            let digest = open.digest.filter(|_| !is_recorded);
-            return is_same(digest).map(|()| Standing::Open(open.id.clone()));
-        }
-        match self.journal.outcome(&event.id).await? {
-            Some(ended) => is_same(ended.digest).map(|()| Standing::Ended(ended)),
-            None => Ok(Standing::New(digest)),
-        }
-    }
-
-    /// Commits a turn that has ended and could not be committed then, if there is one. If its caller was dropped while
-    /// it was committed, the store knows whether it was.
-    pub(crate) async fn commit_ended(&mut self) -> Result<()> {
-        let Some(OpenTurn { id, event, ended: Some(outcome), .. }) = &self.open_turn else { return Ok(()) };
-        if let Some(event) = event
-            && self.journal.outcome(event).await?.is_some_and(|ended| ended.turn == *id)
-        {
-            self.is_committed();
-            return Ok(());
-        }
-        self.end_turn(&outcome.clone()).await
-    }
-
-    /// Returns the id of the event that the open turn answers, if there is one.
-    pub(crate) fn open_event(&self) -> Option<&EventId> {
-        self.open_turn.as_ref()?.event.as_ref()
-    }
-
-    /// Returns that event, as far as it is known.
-    pub(crate) fn open_input(&self) -> Option<&AgentEvent> {
-        let open = self.open_turn.as_ref().filter(|open| open.ended.is_none())?;
-        open.input.as_ref().map(Input::event)
-    }
-
     pub(crate) fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
         let begun = self.journal.begin(start);
         self.notice(begun)?;
@@ -191,52 +119,6 @@ impl JournaledConversation {
             Some(taken) => self.with_state(taken, |_| Ok(())),
             None => Ok(()),
         }
-    }
-
-    /// Returns the requests to other agents whose answers the open turn has.
-    pub(crate) fn answered_requests(&self) -> impl Iterator<Item = EventId> {
-        let messages = self.conversation.events().iter().filter_map(MessageEvent::appended);
-        messages.filter_map(|message| answered_request(message))
-    }
-
-    /// Returns for the how many-th time the open turn is about to go on. If it went on too often without coming any
-    /// further, it is ended.
-    ///
-    /// # Errors
-    /// `E_TURN_RESUMED_TOO_OFTEN` then; the errors of the store.
-    // RESUME-01
-    pub(crate) async fn check_resumption(&mut self, policy: &Policy) -> Result<u32> {
-        if self.facts.in_vain < policy.max_resumptions {
-            return Ok(self.facts.resumptions + 1);
-        }
-        let message =
-            format!("the turn was gone on with {} times, and came no further than the first time", self.facts.in_vain);
-        let error = Error::new(ErrorCode::TURN_RESUMED_TOO_OFTEN, message)
-            .suggest("look in the log for what ends it, and send the input again, as a new event");
-        if let Some(event) = self.open_event().cloned() {
-            self.end_turn(&TurnOutcome::failed(event, &error)).await?;
-        }
-        Err(error)
-    }
-
-    /// Goes on with the open turn: takes back what was said and set after its newest fact.
-    // RESUME-01
-    pub(crate) async fn go_on(&mut self) -> Result<()> {
-        self.is_back();
-        // While the store is away, that the turn goes on is not counted.
-        self.flush(Durability::Flushed).await?;
-        let keep = self.facts.newest;
-        self.conversation.keep_events(keep)?;
-        self.states.restore();
-        self.partial.clear();
-        self.estimate.forget();
-        self.has_refused_files = LeftOut::known(&self.conversation).is_some();
-        self.facts.resumed(keep);
-        let recorded = self.journal.resume(keep);
-        self.notice(recorded)?;
-        self.record_outside()?;
-        // A turn that ends its process each time is counted by then.
-        self.flush(Durability::Flushed).await
     }
 
     /// Records something that the turn has reached, with the state that belongs to it.
@@ -401,13 +283,6 @@ impl JournaledConversation {
         }
     }
 
-    /// Returns the conversation, for tool calls to read, and the journal, in which they record their starts.
-    pub(super) fn for_calls(&mut self) -> (&Conversation, CallJournal<'_>) {
-        let Self { conversation, journal, started, facts, states, unavailable, .. } = self;
-        let events = conversation.events().len();
-        (conversation, CallJournal { journal: &mut **journal, started, facts, states, unavailable, events })
-    }
-
     pub(super) async fn flush(&mut self, durability: Durability) -> Result<()> {
         self.check_available()?;
         let flushed = self.journal.flush(durability).await;
@@ -541,61 +416,10 @@ impl JournaledConversation {
     }
 }
 
-/// Returns the error for an event with the id of an earlier one.
-#[cold]
-fn reused(event: &EventId) -> Error {
-    let message = format!("the event `{event}` was sent before, with another input");
-    Error::new(ErrorCode::EVENT_REUSED, message)
-        .suggest("give each input an id of its own, and send the same input again when a request is repeated")
-}
-
 #[cold]
 fn note_unavailable(unavailable: &mut Option<Error>, error: &Error) {
     if [ErrorCode::STORE_UNAVAILABLE, ErrorCode::STORE_LOST].contains(error.code()) {
         unavailable.get_or_insert_with(|| WireError::copy(error));
-    }
-}
-
-/// The journal while tool calls run.
-pub(super) struct CallJournal<'a> {
-    journal: &'a mut dyn Journal,
-    started: &'a mut IdSet<ToolCallId>,
-    facts: &'a mut Facts,
-    states: &'a States,
-    unavailable: &'a mut Option<Error>,
-    /// The number of the message events of the turn.
-    events: usize,
-}
-
-impl CallJournal<'_> {
-    /// Records the start of a call that must not run twice, and syncs it to the disk (EFFECT-01).
-    pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        let recorded = self.record_start(call);
-        recorded.inspect_err(|error| note_unavailable(self.unavailable, error))?;
-        self.facts.started(self.events);
-        self.sync().await?;
-        // Only now: without the sync, the handler does not run.
-        self.started.insert(call.clone());
-        Ok(())
-    }
-
-    fn record_start(&mut self, call: &ToolCallId) -> Result<()> {
-        if let Some(error) = &self.unavailable {
-            return Err(WireError::copy(error));
-        }
-        let Some(taken) = self.states.take_unrecorded() else { return self.journal.start_call(call) };
-        let recorded = self.journal.record_state(&taken.state).and_then(|()| self.journal.start_call(call));
-        match recorded {
-            Ok(()) => self.facts.state(taken.state),
-            Err(_) => self.states.give_back(taken),
-        }
-        recorded
-    }
-
-    /// Syncs what is recorded to the disk.
-    pub(super) async fn sync(&mut self) -> Result<()> {
-        let synced = self.journal.flush(Durability::Synced).await;
-        synced.inspect_err(|error| note_unavailable(self.unavailable, error))
     }
 }
 
