@@ -1,18 +1,16 @@
 //! What programs ask of a store beside opening conversations, in memory and in files.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use goondan::conversation::MessageEvent;
 use goondan::event::{AgentEvent, Principal};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName, TurnId};
 use goondan::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, FileStore, InstanceId, InstanceQuery,
-    InstanceStatus, Journal, MemoryStore, Opened, Question, Reached, Store, Suspend, TurnOutcome, TurnStart, Wait,
+    Decision, Durability, EventDigest, FileStore, InstanceId, InstanceQuery, InstanceStatus, MemoryStore, Opened,
+    Question, Store, Suspend, TurnOutcome, TurnStart, Wait,
 };
-use goondan::{Agent, BoxFuture, ErrorCode, Result, Value, json};
+use goondan::{Agent, BoxFuture, ErrorCode, Result, json};
 use goondan_breaking::{Breaking, Plan};
 use goondan_covers::covers;
 use tempfile::TempDir;
@@ -145,70 +143,6 @@ async fn a_turn_that_waits_for_a_decision_stays_open_and_keeps_what_was_decided(
     }
 }
 
-/// A store that can be told that its instances are taken over.
-#[derive(Clone, Default)]
-struct Lost {
-    store: MemoryStore,
-    lost: Arc<Notify>,
-    writes: Arc<AtomicUsize>,
-}
-
-struct LostJournal(Lost, Box<dyn Journal>);
-
-macro_rules! forward {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => { $(
-        fn $name(&mut self, $($argument: $type),*) -> Result<()> {
-            self.0.writes.fetch_add(1, Ordering::SeqCst);
-            self.1.$name($($argument),*)
-        }
-    )* };
-}
-
-impl Journal for LostJournal {
-    forward! {
-        begin(turn: TurnStart<'_>);
-        record(event: &MessageEvent, by: Option<&EmittedBy>);
-        reached(what: &Reached);
-        record_state(state: &BTreeMap<ExtensionName, Value>);
-        start_call(call: &ToolCallId);
-        resume(keep: usize);
-        decide(decisions: &[Decision]);
-    }
-
-    fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
-        self.1.suspend(turn)
-    }
-
-    fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
-        self.1.outcome(event)
-    }
-
-    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
-        self.0.writes.fetch_add(1, Ordering::SeqCst);
-        self.1.flush(durability)
-    }
-
-    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
-        self.0.writes.fetch_add(1, Ordering::SeqCst);
-        self.1.commit(turn)
-    }
-
-    fn lost(&self) -> Option<BoxFuture<'static, ()>> {
-        let lost = Arc::clone(&self.0.lost);
-        Some(Box::pin(async move { lost.notified().await }))
-    }
-}
-
-impl Store for Lost {
-    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
-        Box::pin(async move {
-            let mut opened = self.store.open(instance).await?;
-            opened.journal = Box::new(LostJournal(self.clone(), opened.journal));
-            Ok(opened)
-        })
-    }
-}
-
 /// Hangs when it is asked for the first time.
 #[derive(Default)]
 struct HangsOnce(AtomicUsize, Arc<Notify>);
@@ -226,19 +160,20 @@ impl Model for HangsOnce {
 #[tokio::test]
 #[covers("RESUME-01")]
 async fn a_turn_whose_instance_is_taken_over_ends_writes_nothing_more_and_goes_on_after_a_new_opening() {
-    let (store, model) = (Lost::default(), HangsOnce::default());
+    let (plan, model) = (Plan::of_calls([]), HangsOnce::default());
+    let store = Breaking::new(MemoryStore::new(), Arc::clone(&plan));
     let asked = Arc::clone(&model.1);
-    let agent = Agent::builder("a").model(model).store(store.clone()).build().unwrap();
+    let agent = Agent::builder("a").model(model).store(store).build().unwrap();
     let (instance, event) = (agent.instance("k").await.unwrap(), AgentEvent::input("hello").with_id("e1"));
     let take_over = async {
         asked.notified().await;
-        let written = store.writes.load(Ordering::SeqCst);
-        store.lost.notify_one();
+        let written = plan.writes();
+        plan.lose();
         written
     };
     let (outcome, written) = tokio::join!(instance.run(event.clone()), take_over);
     assert_eq!(outcome.unwrap_err().code(), &ErrorCode::STORE_LOST);
-    assert_eq!(store.writes.load(Ordering::SeqCst), written, "nothing is written to an instance that is lost");
+    assert_eq!(plan.writes(), written, "nothing is written to an instance that is lost");
     let result = instance.run(event).await.unwrap();
     assert_eq!((result.text().as_ref(), result.is_stored()), ("done", false));
     let texts: Vec<_> = instance.messages().await.unwrap().iter().map(|message| message.text().into_owned()).collect();

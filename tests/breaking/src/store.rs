@@ -39,6 +39,8 @@ pub struct Plan {
     writes: AtomicUsize,
     /// Notified when a write never returns.
     broken: Notify,
+    /// Notified when another process takes the instance over.
+    lost: Notify,
 }
 
 impl Plan {
@@ -65,6 +67,11 @@ impl Plan {
     /// Waits until a write never returns.
     pub async fn broken(&self) {
         self.broken.notified().await;
+    }
+
+    /// Tells the journal that has the instance that another process has taken it over.
+    pub fn lose(&self) {
+        self.lost.notify_one();
     }
 
     fn at(&self, number: usize) -> Option<Break> {
@@ -251,5 +258,10 @@ impl Journal for BreakingJournal {
             self.settle()?;
             self.plan.write(self.journal.commit(turn)).await
         })
+    }
+
+    fn lost(&self) -> Option<BoxFuture<'static, ()>> {
+        let plan = Arc::clone(&self.plan);
+        Some(Box::pin(async move { plan.lost.notified().await }))
     }
 }

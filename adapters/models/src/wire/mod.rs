@@ -4,6 +4,8 @@
 mod alternating;
 #[cfg(feature = "anthropic")]
 mod anthropic;
+#[cfg(feature = "anthropic")]
+mod arguments;
 #[cfg(feature = "chat")]
 mod chat;
 #[cfg(feature = "bedrock")]

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::answer::{CALLED, NOTES};
+use crate::wire::arguments::Arguments;
 use crate::wire::legal::substitute;
 
 /// A block of a message.
@@ -120,7 +121,7 @@ impl Serialize for Block<'_> {
                 block.serialize_entry("type", "tool_use")?;
                 block.serialize_entry("id", id)?;
                 block.serialize_entry("name", name)?;
-                block.serialize_entry("input", &Input(input))?;
+                block.serialize_entry("input", &Arguments(input))?;
                 &["type", "id", "name", "input"]
             }
             Kind::ToolResult { id, output, is_error } => {
@@ -152,20 +153,6 @@ impl Serialize for Block<'_> {
             block.serialize_entry("cache_control", cache)?;
         }
         block.end()
-    }
-}
-
-/// The arguments of a call: an object, as Anthropic demands. What another model wrote may be something else.
-struct Input<'a>(&'a Value);
-
-impl Serialize for Input<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_object() {
-            return self.0.serialize(serializer);
-        }
-        let mut input = serializer.serialize_map(Some(1))?;
-        input.serialize_entry("arguments", self.0)?;
-        input.end()
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::files::File;
+use crate::wire::arguments::Arguments;
 
 /// A block of a message, and whether the request is kept in the cache up to it.
 pub(super) struct Block<'a> {
@@ -78,7 +79,7 @@ impl Serialize for Kind<'_> {
                 block.serialize_entry("reasoningContent", &Reasoning::RedactedContent(data))?;
             }
             Self::ToolUse { id, name, input } => {
-                block.serialize_entry("toolUse", &ToolUse { tool_use_id: id, name, input: Input(input) })?;
+                block.serialize_entry("toolUse", &ToolUse { tool_use_id: id, name, input: Arguments(input) })?;
             }
             Self::ToolResult { id, content, is_error } => {
                 let status = is_error.map(|is_error| if is_error { "error" } else { "success" });
@@ -113,7 +114,7 @@ enum Reasoning<'a> {
 struct ToolUse<'a> {
     tool_use_id: &'a str,
     name: &'a str,
-    input: Input<'a>,
+    input: Arguments<'a>,
 }
 
 #[derive(Serialize)]
@@ -123,18 +124,4 @@ struct ToolResult<'a> {
     content: &'a [Kind<'a>],
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
-}
-
-/// The arguments of a call: an object, as models demand. What another one wrote may be something else.
-struct Input<'a>(&'a Value);
-
-impl Serialize for Input<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_object() {
-            return self.0.serialize(serializer);
-        }
-        let mut input = serializer.serialize_map(Some(1))?;
-        input.serialize_entry("arguments", self.0)?;
-        input.end()
-    }
 }
