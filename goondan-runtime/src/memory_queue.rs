@@ -59,12 +59,14 @@ impl Waiting {
         let key = (instance, event);
         let number = self.by_event.remove(&key)?;
         if let Some(of_instance) = self.by_instance.get_mut(&key.0) {
-            let was_first = of_instance.front() == Some(&number);
-            of_instance.retain(|of| *of != number);
-            match of_instance.front() {
-                Some(next) if was_first => _ = self.free.insert(*next),
-                Some(_) => {}
-                None => _ = self.by_instance.remove(&key.0),
+            if of_instance.front() == Some(&number) {
+                of_instance.pop_front();
+                self.free.extend(of_instance.front());
+            } else {
+                of_instance.retain(|of| *of != number);
+            }
+            if of_instance.is_empty() {
+                self.by_instance.remove(&key.0);
             }
         }
         self.free.remove(&number);
