@@ -41,7 +41,7 @@ async fn a_bit_that_was_flipped_in_a_message_or_a_state_is_found() {
     for (file, word, code) in [
         ("messages/base.jsonl", "hello", ErrorCode::STORE_DAMAGED),
         ("extensions/counting.json", "\"turns\":1", ErrorCode::EXT_STATE),
-        ("messages/events.jsonl", "\"committed", ErrorCode::STORE_DAMAGED),
+        ("messages/events.jsonl", "\"turn\":\"", ErrorCode::STORE_DAMAGED),
     ] {
         let (dir, log) = (TempDir::new().unwrap(), Log::new());
         let store = FileStore::open(dir.path()).unwrap();

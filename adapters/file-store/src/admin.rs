@@ -12,17 +12,14 @@ use goondan_runtime::store::{
 use serde::Deserialize;
 
 use super::atomic::{self, io_error};
-use super::base::{Fingerprint, LoadedBase};
-use super::ended::EndedTurns;
+use super::grammar::JournalRecords;
 use super::layout::InstanceDir;
 use super::lock::Lock;
 use super::path::StorePath;
-use super::records::{TurnRecords, torn_part};
-use super::recovery::{changed_events, old_base_len, replay};
-use super::runtime_events;
+use super::standing::{FoundTail, Standing, read_journal, replay};
 use super::status::{HeldLocks, status};
 use super::store::FileStore;
-use super::{base, events};
+use super::{events, runtime_events};
 
 /// How often [`FileStore::read`] reads files that a running turn changes between the reads.
 const READS: usize = 10;
@@ -37,8 +34,7 @@ pub struct StoredConversation {
     pub messages: Vec<Arc<Message>>,
     /// The turn that is running, or that an earlier process left uncommitted, if any.
     pub open_turn: Option<TurnId>,
-    /// How the last committed turn that answered an event ended. `None` if there is none, or if it is not known:
-    /// other implementations do not store it, and a crash of the machine may lose it.
+    /// How the last committed turn that answered an event ended. `None` if there is none.
     pub outcome: Option<TurnOutcome>,
 }
 
@@ -108,9 +104,9 @@ impl FileStore {
         let mut reads = READS;
         loop {
             let events = events::read(&dir.events())?;
-            let read = read(&dir, &events);
+            let read = read(&dir);
             reads -= 1;
-            // If the events have changed, a turn has been committed between the reads of the files.
+            // If the journal has changed, a turn has been committed between the reads of the files.
             if read.is_ok() || reads == 0 || events::read(&dir.events())? == events {
                 return read;
             }
@@ -153,16 +149,9 @@ impl FileStore {
             Err(error) if *error.code() == ErrorCode::STORE_NOT_FOUND => return Ok(None),
             Err(error) => return Err(error),
         };
-        // The events first: a commit adds the turn to the ended ones before it empties them.
-        let events = events::read(&dir.events())?;
-        let events = &events[..torn_part(&events).unwrap_or(events.len())];
-        let (records, _) = TurnRecords::survey(events, &dir.events());
-        let folded = records.fold.and_then(|fold| fold.ended());
-        let is_of_event = |ended: &EndedTurn| ended.outcome.event() == Some(event);
-        match folded.filter(is_of_event) {
-            Some(ended) => Ok(Some(ended)),
-            None => Ok(EndedTurns::read(&dir)?.find(event).cloned()),
-        }
+        let (bytes, _) = read_journal(&dir)?;
+        let (records, _) = JournalRecords::survey(&bytes, &dir.events())?;
+        Ok(records.answered().rfind(|turn| turn.outcome.event() == Some(event)))
     }
 
     /// Locks an instance that exists.
@@ -182,44 +171,17 @@ impl FileStore {
     }
 }
 
-/// Reads the messages of the instance in `dir`, whose events are `events`, as an opening would.
-fn read(dir: &InstanceDir, events: &[u8]) -> Result<StoredConversation> {
-    let events = &events[..torn_part(events).unwrap_or(events.len())];
-    let (path, records) = (dir.base(), TurnRecords::parse(events, &dir.events())?);
-    let crc = records.events_crc(events);
-    let check = |base: &Fingerprint| records.committed.as_ref().map_or(Ok(()), |last| last.check_base(dir, base));
-    let folded = records.fold.as_ref().and_then(|fold| fold.outcome.clone());
-    let outcome = match folded {
-        Some(outcome) => Some(outcome),
-        None => EndedTurns::read(dir)?.last().cloned(),
-    };
-    let load = |end| -> Result<Vec<Arc<Message>>> {
-        if !path.exists() {
-            return check(&Fingerprint::new()).map(|()| Vec::new());
-        }
-        let LoadedBase { messages, index, .. } = base::load(&path, end)?;
-        check(&index.fingerprint).map(|()| messages)
-    };
-    let open_turn = match (&records.begin, &records.fold) {
-        (Some(begin), None) => Some(begin.turn.clone().into_owned()),
-        _ => None,
-    };
-    let messages = match (&records.begin, &records.fold) {
-        (Some(begin), Some(fold)) => {
-            let now = if path.exists() { Fingerprint::of(&path, u64::MAX)? } else { Fingerprint::new() };
-            // A base of the right length may be the old one, or pages that were not written.
-            if (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc) {
-                let messages = if path.exists() { base::load(&path, None)?.messages } else { Vec::new() };
-                return Ok(StoredConversation { messages, open_turn, outcome });
-            }
-            if fold.events_crc.is_some_and(|committed| committed != crc) {
-                return Err(changed_events(dir));
-            }
-            load(Some(old_base_len(dir, begin)?))?
-        }
-        (Some(begin), None) => load(Some(old_base_len(dir, begin)?))?,
-        (None, _) => load(None)?,
-    };
-    let conversation = replay(messages, records.events);
-    Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn, outcome })
+/// Reads the messages of the instance in `dir`, as an opening would.
+fn read(dir: &InstanceDir) -> Result<StoredConversation> {
+    let mut standing = Standing::read(dir)?;
+    if standing.tail.found == FoundTail::Foreign {
+        return Err(standing.foreign_tail(dir));
+    }
+    let open = standing.records.open.take();
+    let committed = standing.conversation();
+    let (open_turn, events) = open.map(|open| (open.turn, open.events)).unzip();
+    let conversation = replay(committed.messages().cloned(), events.unwrap_or_default());
+    let messages = conversation.messages().cloned().collect();
+    let outcome = standing.records.answered().next_back().map(|turn| turn.outcome);
+    Ok(StoredConversation { messages, open_turn, outcome })
 }

@@ -122,13 +122,6 @@ impl FileOps {
         self.disk.rename(&temporary(path), path).map_err(|error| io_error("replace", path, error))
     }
 
-    /// Cuts off what a failed write of this program left after `end`.
-    pub(super) fn trim(&self, path: &StorePath, end: u64) -> Result<()> {
-        let mut file = self.open(path)?;
-        let trimmed = file.size().and_then(|len| if len > end { file.set_len(end) } else { Ok(()) });
-        trimmed.map_err(|error| io_error("cut", path, error))
-    }
-
     /// Creates an empty file unless it exists. Returns whether it was created.
     pub(super) fn ensure_file(&self, path: &StorePath) -> Result<bool> {
         match self.disk.open(path, OpenMode::CreateNew) {

@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crc32fast::Hasher;
-use goondan_core::{Conversation, Error, Message, Result};
+use goondan_core::{Conversation, Error, Message, MessageEvent, Result};
 
-use super::atomic::{self, io_error};
+use super::atomic::io_error;
 use super::disk::DiskFile;
+use super::grammar::KnownBase;
 use super::layout::InstanceDir;
-use super::lines::{self, damaged, ends_line, is_torn};
+use super::lines::{self, damaged, ends_line};
 use super::path::{Access, StorePath};
 
 /// Size of one read or write. It fits into the cache nearest to a core, so that the bytes of a chunk are still there
@@ -44,21 +45,6 @@ impl Fingerprint {
     pub(super) fn crc(&self) -> u32 {
         self.hasher.clone().finalize()
     }
-
-    /// Returns the fingerprint of the first `end` bytes of a file.
-    pub(super) fn of(path: &StorePath, end: u64) -> Result<Self> {
-        let read = || -> io::Result<Self> {
-            let (mut file, mut chunk, mut fingerprint) =
-                (path.open(Access::Read)?.take(end), vec![0; CHUNK], Self::new());
-            loop {
-                match file.read(&mut chunk)? {
-                    0 => return Ok(fingerprint),
-                    count => fingerprint.add(&chunk[..count]),
-                }
-            }
-        };
-        read().map_err(|error| io_error("read", path, error))
-    }
 }
 
 /// The offsets of the lines of a base. They allow rewriting it by copying unchanged lines.
@@ -73,74 +59,124 @@ pub(super) struct BaseIndex {
 pub(super) struct LoadedBase {
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) index: BaseIndex,
-    /// The offset of the last line, if a crash tore it. The other fields cover only the bytes before it.
-    pub(super) tear: Option<u64>,
 }
 
 impl LoadedBase {
     /// A base without lines.
     pub(super) fn empty() -> Self {
-        Self {
-            messages: Vec::new(),
-            index: BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() },
-            tear: None,
-        }
+        Self { messages: Vec::new(), index: BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() } }
     }
 }
 
-/// Reads the file at `path`, whose last line may be torn; or, with `end`, its first `end` bytes, which must not be
-/// torn.
-pub(super) fn load(path: &StorePath, end: Option<u64>) -> Result<LoadedBase> {
-    scan(path, end, &mut |_, error| Err(error))
+/// Reads the base as far as the newest of the bases `known` goes that the file has. Returns `None` in place of that one
+/// if the file has none of them.
+pub(super) fn load(path: &StorePath, known: &[KnownBase]) -> Result<(LoadedBase, Option<KnownBase>)> {
+    let end = known.iter().map(|base| base.bytes).max().unwrap_or_default();
+    let mut newest: Option<Found> = None;
+    let mut lines = 0;
+    let mut compare = |loaded: &LoadedBase| {
+        let fingerprint = &loaded.index.fingerprint;
+        let found = known.iter().rfind(|base| base.bytes == fingerprint.bytes && base.crc == fingerprint.crc());
+        if let Some(base) = found.filter(|base| newest.as_ref().is_none_or(|newest| newest.base.turns <= base.turns)) {
+            let messages = loaded.messages.len();
+            newest = Some(Found { base: *base, lines, messages, fingerprint: fingerprint.clone() });
+        }
+        lines += 1;
+    };
+    let mut refused = None;
+    let mut loaded = scan(path, end, &mut compare, &mut |line, error| {
+        refused.get_or_insert((line, error));
+        Ok(())
+    })?;
+    match (newest, refused) {
+        // What follows the base in its file may be torn.
+        (Some(found), refused) if refused.as_ref().is_none_or(|(line, _)| *line > found.lines) => {
+            loaded.messages.truncate(found.messages);
+            loaded.index.ends.truncate(found.messages);
+            loaded.index.fingerprint = found.fingerprint;
+            Ok((loaded, Some(found.base)))
+        }
+        (Some(_), Some((_, error))) => Err(error),
+        // The last line that was read may only be cut.
+        (None, Some(_)) => scan(path, u64::MAX, &mut |_| {}, &mut |_, error| Err(error)).map(|loaded| (loaded, None)),
+        (_, None) => Ok((loaded, None)),
+    }
 }
 
-/// Like [`load`], but calls `refuse` for each line that is not a message, and skips the line if that returns `Ok`.
+/// A known base that a file begins with.
+struct Found {
+    base: KnownBase,
+    lines: usize,
+    messages: usize,
+    fingerprint: Fingerprint,
+}
+
+/// Reads the first `end` bytes of the base. Calls `after` at its start and after each line, and `refuse` for each line
+/// that is not a message, which is skipped if that returns `Ok`. A file that does not exist has no lines.
 pub(super) fn scan(
     path: &StorePath,
-    end: Option<u64>,
+    end: u64,
+    after: &mut dyn FnMut(&LoadedBase),
     refuse: &mut dyn FnMut(usize, Error) -> Result<()>,
 ) -> Result<LoadedBase> {
     let failed = |error| io_error("read", path, error);
-    let file = atomic::open(path)?;
-    let mut file = BufReader::with_capacity(CHUNK, file.take(end.unwrap_or(u64::MAX)));
     let mut loaded = LoadedBase::empty();
+    after(&loaded);
+    let file = match path.open(Access::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(loaded),
+        file => file.map_err(failed)?,
+    };
+    let mut file = BufReader::with_capacity(CHUNK, file.take(end));
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
         if file.read_until(b'\n', &mut line).map_err(failed)? == 0 {
             break;
         }
-        let blank = line.trim_ascii().is_empty();
-        if end.is_none() && !blank && !ends_line(&line) && is_torn(&line) {
-            loaded.tear = Some(loaded.index.fingerprint.bytes);
-            break;
-        }
         loaded.index.fingerprint.add(&line);
-        if blank {
-            continue;
-        }
-        match lines::parse(&line) {
-            Ok(message) => {
-                loaded.messages.push(Arc::new(message));
-                loaded.index.ends.push(loaded.index.fingerprint.bytes);
+        if !line.trim_ascii().is_empty() {
+            match lines::parse(&line) {
+                Ok(message) => {
+                    loaded.messages.push(Arc::new(message));
+                    loaded.index.ends.push(loaded.index.fingerprint.bytes);
+                }
+                Err(error) => refuse(number, damaged(path, number, "this is no message").caused_by(error))?,
             }
-            Err(error) => refuse(number, damaged(path, number, "this is no message").caused_by(error))?,
         }
+        after(&loaded);
     }
     Ok(loaded)
 }
 
-/// Appends `lines` to the base, whose valid length is `at` bytes, and syncs it.
-pub(super) fn append(dir: &InstanceDir, at: u64, lines: &[u8]) -> Result<()> {
-    let path = dir.base();
-    let failed = |error| io_error("write", &path, error);
-    let mut file = dir.ops().open(&path)?;
-    // What follows is from another program and must not be overwritten: what a failed write of this one left is cut
-    // off before. In a file that is too short, writing at `at` would leave a hole.
-    if file.size().map_err(failed)? != at {
-        return Err(failed(io::Error::other("another program has changed its length")));
+/// Returns the bytes of the base after the first `start`, at most `len` of them and one more.
+pub(super) fn tail(path: &StorePath, start: u64, len: usize) -> Result<Vec<u8>> {
+    let read = || -> io::Result<Vec<u8>> {
+        let (mut file, mut tail) = (path.open(Access::Read)?, Vec::new());
+        file.seek(SeekFrom::Start(start))?;
+        file.take(len as u64 + 1).read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    match read() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read.map_err(|error| io_error("read", path, error)),
     }
-    file.write_at(at, lines).and_then(|()| file.sync()).map_err(failed)
+}
+
+/// Returns the lines that `events` append to a base with the fingerprint `before`.
+pub(super) fn appended<'a>(
+    path: &StorePath,
+    before: &Fingerprint,
+    events: impl IntoIterator<Item = &'a MessageEvent>,
+) -> Result<Vec<u8>> {
+    let mut lines = Vec::new();
+    for message in events.into_iter().filter_map(MessageEvent::appended) {
+        // A base that was accepted as it is may lack its last line end.
+        if lines.is_empty() && !before.ends_line {
+            lines.push(b'\n');
+        }
+        lines::push(&mut lines, message, path)?;
+    }
+    Ok(lines)
 }
 
 /// Writes the messages of `conversation` to the temporary file beside the base, and syncs it. Lines of unchanged
@@ -152,35 +188,6 @@ pub(super) fn write_temporary(dir: &InstanceDir, old: &BaseIndex, conversation: 
     match written {
         Ok(()) => Ok(writer.index),
         Err(error) => Err(dir.ops().discard_temporary(&path, error)),
-    }
-}
-
-/// Returns the fingerprint of the base that [`write_temporary`] would write.
-pub(super) fn compute(dir: &InstanceDir, old: &BaseIndex, conversation: &Conversation) -> Result<Fingerprint> {
-    let (path, mut writer) = (dir.base(), BaseWriter::new(Box::new(Nowhere)));
-    writer.write(&path, old, conversation).map_err(|error| io_error("read", &path, error))?;
-    Ok(writer.index.fingerprint)
-}
-
-/// A file that is not there.
-#[derive(Debug)]
-struct Nowhere;
-
-impl DiskFile for Nowhere {
-    fn write_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn set_len(&mut self, _: u64) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        Ok(0)
     }
 }
 

@@ -10,7 +10,7 @@ use super::disk::DiskFile;
 use super::layout::InstanceDir;
 use super::path::StorePath;
 
-/// The maximum length of the file. It holds one turn, and is read as a whole.
+/// The maximum length of the file, which is read as a whole.
 const MAX_LEN: u64 = 1 << 30;
 
 /// The file, and the length of its valid part.
@@ -45,9 +45,11 @@ impl EventsFile {
         self.len
     }
 
-    /// Returns the CRC-32 of the records of the running turn.
-    pub(super) fn turn_crc(&self) -> u32 {
-        self.turn.clone().finalize()
+    /// Returns the CRC-32 of the records of the running turn, of which `more` are not appended yet.
+    pub(super) fn turn_crc(&self, more: &[u8]) -> u32 {
+        let mut turn = self.turn.clone();
+        turn.update(more);
+        turn.finalize()
     }
 
     /// Appends `bytes`, so that they survive the process. After a failure the valid part is as before.
@@ -86,15 +88,9 @@ impl EventsFile {
         Ok(())
     }
 
-    /// Empties the file after a commit, and writes the record of the commit. Neither is synced.
-    pub(super) fn start_anew(&mut self, committed: &[u8]) -> Result<()> {
-        self.cut(0)?;
-        if let Err(error) = self.append(committed) {
-            // The next commit writes its own. Until then, the files are trusted.
-            tracing::warn!(error = %error.report(), "the checksums of the last commit are not stored");
-        }
+    /// Notes that the next record starts a turn.
+    pub(super) fn end_turn(&mut self) {
         self.turn = Hasher::new();
-        Ok(())
     }
 }
 
@@ -108,7 +104,7 @@ fn check_length(path: &Path, length: u64) -> Result<()> {
     if length <= MAX_LEN {
         return Ok(());
     }
-    let what = format!("{} has {length} bytes; a turn may have {MAX_LEN}", path.display());
+    let what = format!("{} has {length} bytes; a journal may have {MAX_LEN}", path.display());
     Err(Error::new(ErrorCode::STORE_DAMAGED, what)
         .suggest("say less in one turn; a file that has become so long is moved aside by `goondan instance repair`"))
 }

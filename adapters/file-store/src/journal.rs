@@ -15,25 +15,26 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Fsync;
-use super::base::BaseIndex;
-use super::committed::CommittedRecord;
-use super::ended::EndedTurns;
+use super::answered::Answered;
+use super::base_file::BaseFile;
+use super::checkpoint;
 use super::events::EventsFile;
-use super::fold::Folding;
+use super::grammar::JournalRecords;
 use super::layout::InstanceDir;
-use super::lines;
 use super::lock::Lock;
 use super::metadata::{Metadata, Status};
 use super::path::StorePath;
 use super::records::{
-    BeginRecord, DecidedRecord, EmittedRecord, ReachedRecord, ResumeRecord, StartedRecord, StateRecord, SuspendRecord,
-    for_record,
+    BeginRecord, DecidedRecord, EmittedRecord, FoldRecord, ReachedRecord, ResumeRecord, StartedRecord, StateRecord,
+    SuspendRecord, for_record,
 };
 use super::recovery::{Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
+use super::standing::{Standing, read_journal};
+use super::{lines, state};
 
 /// Opens the instance in `dir`: locks it, recovers it, and returns its content and journal.
-pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
+pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit: Option<u64>) -> Result<Opened> {
     let (dir, mut lock) = Lock::take(instance, || dir.ops().create_dirs(dir.path()).map(|()| dir.clone()))?;
     lock.sign()?;
     dir.check_names()?;
@@ -42,8 +43,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
     }
     dir.ops().create_dirs(&dir.messages())?;
     let metadata = Metadata::read(&dir, instance)?;
-    let Recovered { messages, index, state, committed, interrupted, events, ends_line } = recover(&dir)?;
-    let ended = EndedTurns::read(&dir)?;
+    let Recovered { messages, state, interrupted, ends_line, files } = recover(&dir, fsync)?;
     let known = metadata.is_some();
     let metadata = match metadata {
         Some(metadata) => metadata,
@@ -52,13 +52,12 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
     let workdir = dir.workdir();
     let runtime_events = RuntimeEventsFile::new(&dir);
     let mut journal = FileJournal {
+        limit,
+        full_at: limit.unwrap_or_else(|| checkpoint::limit(files.base.fingerprint().bytes)),
         dir,
-        events,
+        files,
         // The next record must not be appended to an existing line.
         buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
-        index,
-        committed,
-        ended,
         running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| RunningTurn::new(turn, events.len())),
         health: Health::Good,
         fsync,
@@ -87,16 +86,37 @@ fn create_metadata(dir: &InstanceDir, instance: &InstanceId) -> Result<Metadata>
     Ok(metadata)
 }
 
+/// The files that hold an instance.
+pub(super) struct JournalFiles {
+    pub(super) events: EventsFile,
+    pub(super) base: BaseFile,
+    /// The last committed turn.
+    pub(super) committed: Option<TurnId>,
+    pub(super) answered: Answered,
+    /// Whether all state is in its files.
+    pub(super) is_state_filed: bool,
+}
+
+impl JournalFiles {
+    fn committed(&mut self, fold: &FoldRecord<'_>) {
+        self.events.end_turn();
+        self.committed = Some(fold.fold.clone().into_owned());
+        self.is_state_filed &= fold.state.is_empty();
+        if let Some(turn) = fold.ended() {
+            self.answered.add(&turn);
+        }
+    }
+}
+
 struct FileJournal {
     dir: InstanceDir,
-    events: EventsFile,
-    /// Records that are not written to the file yet.
+    files: JournalFiles,
+    /// Records that are not written to the events yet.
     buffer: Vec<u8>,
-    /// The index of the base, which does not contain the running turn.
-    index: BaseIndex,
-    /// The checksums of the last commit.
-    committed: CommittedRecord,
-    ended: EndedTurns,
+    /// Instead of what depends on the base.
+    limit: Option<u64>,
+    /// The length of the events at which the next commit makes a checkpoint.
+    full_at: u64,
     running: Option<RunningTurn>,
     health: Health,
     fsync: Fsync,
@@ -122,7 +142,7 @@ impl RunningTurn {
 /// Whether the files are as the journal expects them.
 enum Health {
     Good,
-    /// The last turn is committed, but the steps after the commit have failed.
+    /// The last turn is committed, but what was to be done with the other files has failed.
     Unfinished,
     /// The content of the disk is unknown after a failure, which is described here. The instance must be opened again.
     Poisoned(String),
@@ -148,19 +168,21 @@ impl FileJournal {
     /// Adds a record of the open turn.
     fn push(&mut self, record: &impl Serialize) -> Result<()> {
         self.running()?;
-        lines::push(&mut self.buffer, record, self.events.path())
+        lines::push(&mut self.buffer, record, self.files.events.path())
     }
 
-    /// Does the remaining steps of a committed turn. They must be done before anything else is written.
-    fn finish_last_turn(&mut self) -> Result<()> {
+    /// Reads the files again after a failure behind a commit. Nothing else may be written before.
+    fn read_again(&mut self) -> Result<()> {
         if matches!(self.health, Health::Unfinished) {
-            let recovered = recover(&self.dir)?;
+            // The journal may be a new one whose name is not on the disk.
+            self.dir.ops().sync_dir(&self.dir.messages())?;
+            let recovered = recover(&self.dir, self.fsync)?;
             if recovered.interrupted.is_some() {
                 return Err(self.poison(misuse("the record of the last commit is gone".to_owned())));
             }
-            (self.events, self.index, self.health) = (recovered.events, recovered.index, Health::Good);
-            self.committed = recovered.committed;
-            self.ended = EndedTurns::read(&self.dir)?;
+            (self.files, self.health) = (recovered.files, Health::Good);
+            // A sync of it may have failed: it is written again before it is relied on.
+            self.files.base.is_complete = false;
         }
         Ok(())
     }
@@ -172,10 +194,10 @@ impl FileJournal {
             return Err(misuse(format!("the turn `{turn}` is not committed: commit it before another begins")));
         }
         self.lock.check()?;
-        self.finish_last_turn()?;
+        self.read_again()?;
         let (turn, event) = (Cow::Borrowed(turn), event.map(for_record));
-        let begin = BeginRecord { turn, base_bytes: self.index.fingerprint.bytes, event, digest };
-        lines::push_with_sum(&mut self.buffer, &begin, self.events.path())?;
+        let begin = BeginRecord { turn, after: self.files.committed.as_ref().map(Cow::Borrowed), event, digest };
+        lines::push_with_sum(&mut self.buffer, &begin, self.files.events.path())?;
         self.running = Some(RunningTurn::new(&begin.turn, 0));
         self.metadata.set_status(&self.dir, Status::Processing);
         Ok(())
@@ -186,12 +208,12 @@ impl FileJournal {
         // Here, because each commit begins with it. Without the lock, the files may be those of another process.
         self.lock.check()?;
         if !self.buffer.is_empty() {
-            self.events.append(&self.buffer)?;
+            self.files.events.append(&self.buffer)?;
             self.buffer.clear();
         }
         match durability {
             Durability::Flushed if self.fsync != Fsync::Always => Ok(()),
-            Durability::Flushed | Durability::Synced => self.events.sync().map_err(|error| self.poison(error)),
+            Durability::Flushed | Durability::Synced => self.files.events.sync().map_err(|error| self.poison(error)),
         }
     }
 
@@ -204,35 +226,94 @@ impl FileJournal {
             // Whether an unrecorded event is stored would depend on whether recovery folds the turn again.
             return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
         }
-        self.flush_now(Durability::Flushed)?;
-        let folding = Folding::prepare(&self.dir, &self.index, &self.events, commit)?;
-        let before = self.events.len();
-        let mut record = Vec::new();
-        lines::push_with_sum(&mut record, &folding.record, self.events.path())?;
-        self.events.append(&record)?;
-        if let Err(error) = self.events.sync() {
+        self.check()?;
+        // Without the lock, the files may be those of another process.
+        self.lock.check()?;
+        let recorded = self.buffer.len();
+        let fold = FoldRecord {
+            fold: Cow::Borrowed(commit.turn),
+            pure: commit.conversation.only_appends(),
+            events_crc: self.files.events.turn_crc(&self.buffer),
+            state: Cow::Borrowed(commit.state),
+            outcome: commit.outcome.cloned(),
+            digest: commit.digest,
+        };
+        lines::push_with_sum(&mut self.buffer, &fold, self.files.events.path())?;
+        let before = self.files.events.len() + recorded as u64;
+        if let Err(error) = self.files.events.append(&self.buffer) {
+            self.buffer.truncate(recorded);
+            return Err(error);
+        }
+        self.buffer.clear();
+        if let Err(error) = self.files.events.sync() {
             // The pages may or may not be on the disk, and a second sync would not report it: the kernel forgets the
             // failure. Without the record the turn counts as interrupted, unless the machine stops right now.
-            _ = self.events.cut(before);
+            _ = self.files.events.cut(before);
             return Err(self.poison(error));
         }
         // The turn is committed now, so a later failure must not be returned.
         self.running = None;
-        match folding.finish(&self.dir, &mut self.events, &self.committed, &mut self.ended) {
-            Ok(committed) => {
-                self.committed = committed;
-                folding.update_index(&mut self.index);
-            }
-            Err(error) => {
-                tracing::warn!(
-                    turn = %commit.turn, error = %error.report(),
-                    "a turn is committed, but not all of its files are written; this is done before the next turn begins"
-                );
-                self.health = Health::Unfinished;
-            }
+        self.files.committed(&fold);
+        if let Err(error) = self.after_commit(commit, fold.pure) {
+            tracing::warn!(
+                turn = %commit.turn, error = %error.report(),
+                "a turn is committed, but not all of its files are written; this is done later"
+            );
+            self.health = Health::Unfinished;
         }
         self.metadata.set_status(&self.dir, Status::Idle);
         Ok(())
+    }
+
+    /// Shows a committed turn in the base, and makes a checkpoint if the journal is full.
+    fn after_commit(&mut self, commit: &Commit<'_>, is_pure: bool) -> Result<()> {
+        let files = &mut self.files;
+        files.base.is_complete &= is_pure;
+        if files.base.is_complete {
+            files.base.append(&self.dir, commit.conversation.events())?;
+        }
+        if files.events.len() < self.full_at {
+            return Ok(());
+        }
+        // If it fails, the next attempt is not made at once.
+        self.full_at = 2 * self.files.events.len();
+        self.checkpoint()?;
+        self.full_at = self.limit.unwrap_or_else(|| checkpoint::limit(self.files.base.fingerprint().bytes));
+        Ok(())
+    }
+
+    /// Puts what the journal holds into the other files, and starts a new one.
+    fn checkpoint(&mut self) -> Result<()> {
+        let (dir, files) = (&self.dir, &mut self.files);
+        let (bytes, records) = if files.base.is_complete {
+            files.base.sync(dir)?;
+            let (bytes, _) = read_journal(dir)?;
+            let records = JournalRecords::parse(&bytes, &dir.events())?;
+            (bytes, records)
+        } else {
+            let standing = Standing::read(dir)?;
+            files.base.complete(dir, &standing, &mut files.events)?;
+            dir.ops().sync_dir(&dir.messages())?;
+            (standing.bytes, standing.records)
+        };
+        files.events = checkpoint::start_journal(dir, &bytes, &records, files.base.fingerprint())?;
+        files.is_state_filed = true;
+        dir.ops().sync_dir(&dir.messages())
+    }
+
+    /// Makes the files complete that people read, of an instance that is closed. The journal has all of it.
+    fn complete_files(&mut self) -> Result<()> {
+        self.lock.check()?;
+        self.read_again()?;
+        let (dir, files) = (&self.dir, &mut self.files);
+        if files.base.is_complete && files.is_state_filed {
+            return Ok(());
+        }
+        let standing = Standing::read(dir)?;
+        if !files.base.is_complete {
+            files.base.complete(dir, &standing, &mut files.events)?;
+        }
+        if files.is_state_filed { Ok(()) } else { state::write(dir, &standing.records.state()) }
     }
 
     fn poison(&mut self, error: Error) -> Error {
@@ -290,7 +371,14 @@ impl Journal for FileJournal {
     }
 
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
-        Box::pin(async move { Ok(self.ended.find(event).cloned()) })
+        Box::pin(async move {
+            if !self.files.answered.may_have(event) {
+                return Ok(None);
+            }
+            let (bytes, _) = read_journal(&self.dir)?;
+            let records = JournalRecords::parse(&bytes, &self.dir.events())?;
+            Ok(records.answered().rfind(|turn| turn.outcome.event() == Some(event)))
+        })
     }
 
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
@@ -304,7 +392,17 @@ impl Journal for FileJournal {
     fn close(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {
         // What is dropped then has nothing left to write.
         Box::pin(async move {
-            if matches!(self.health, Health::Poisoned(_)) { Ok(()) } else { self.flush_now(Durability::Flushed) }
+            if matches!(self.health, Health::Poisoned(_)) {
+                return Ok(());
+            }
+            self.flush_now(Durability::Flushed)?;
+            if let Err(error) = self.complete_files() {
+                tracing::warn!(
+                    error = %error.report(),
+                    "`base.jsonl` or a state file is not as the last turn left it; all is in the journal"
+                );
+            }
+            Ok(())
         })
     }
 

@@ -125,10 +125,6 @@ impl InstanceDir {
         self.path.join("messages/events.jsonl")
     }
 
-    pub(super) fn ended(&self) -> StorePath {
-        self.path.join("messages/ended.jsonl")
-    }
-
     pub(super) fn runtime_events(&self) -> StorePath {
         self.path.join("messages/runtime-events.jsonl")
     }

@@ -37,14 +37,15 @@
 struct Readme;
 
 mod admin;
+mod answered;
 mod atomic;
 mod base;
-mod committed;
+mod base_file;
+mod checkpoint;
 mod disk;
-mod ended;
 mod events;
-mod fold;
 mod fsync;
+mod grammar;
 mod journal;
 mod layout;
 mod lines;
@@ -57,6 +58,7 @@ mod recovery;
 mod repair;
 mod runtime_events;
 mod shared;
+mod standing;
 mod state;
 mod status;
 mod store;

@@ -1,26 +1,56 @@
-//! Records of `events.jsonl`: their kinds, and the order in which they may appear.
+//! Records of `events.jsonl`, each on a line.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use goondan_core::{AgentEvent, Error, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
-use goondan_runtime::store::{Decision, EmittedBy, EndedTurn, EventDigest, Facts, Reached, TurnOutcome, Wait};
+use goondan_core::{AgentEvent, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
+use goondan_runtime::store::{Decision, EmittedBy, EndedTurn, EventDigest, Reached, TurnOutcome, Wait};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::committed::{CommittedRecord, known_or_none};
-use super::lines::{Line, damaged, ends_line, is_sum_right, lines, parse, torn_tail};
+use super::lines::{Line, damaged, lines, parse};
+
+/// The version of the format of an instance directory.
+pub(super) const FORMAT: u32 = 1;
+
+/// The first record of the file: the other files as they were when it began.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CheckpointRecord {
+    pub(super) format: u32,
+    /// The last turn that was committed before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) committed: Option<TurnId>,
+    /// The length of the base.
+    pub(super) base_bytes: u64,
+    /// CRC-32 of the base.
+    pub(super) crc: u32,
+    /// CRC-32 of the file of each extension that has state.
+    pub(super) state: BTreeMap<ExtensionName, u32>,
+    /// The newest turns that answered an event, oldest first (ONCE-01).
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known_only")]
+    pub(super) answered: Vec<EndedTurn>,
+}
+
+impl CheckpointRecord {
+    /// Stands for a record that cannot be read.
+    pub(super) fn unknown() -> Self {
+        let (state, answered) = (BTreeMap::new(), Vec::new());
+        Self { format: FORMAT, committed: None, base_bytes: 0, crc: 0, state, answered }
+    }
+}
 
 /// The first record of a turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BeginRecord<'a> {
     pub(super) turn: Cow<'a, TurnId>,
-    /// The length of `base.jsonl` before the turn. Bytes after it were not committed.
-    pub(super) base_bytes: u64,
-    /// The event that the turn answers, see [`for_record`]. It is read by itself, as an [`AnsweredEvent`].
+    /// The turn that was committed before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<Cow<'a, TurnId>>,
+    /// The event that the turn answers, see [`for_record`]. It is read by itself, by [`answered_event`].
     #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub(super) event: Option<Cow<'a, AgentEvent>>,
     /// The digest of the event before secrets were masked in it.
@@ -28,11 +58,14 @@ pub(super) struct BeginRecord<'a> {
     pub(super) digest: Option<EventDigest>,
 }
 
-/// The event in the first record of a turn. If it cannot be read, for example because a later version wrote it, the
-/// turn is recovered without it.
-#[derive(Deserialize)]
-struct AnsweredEvent {
-    event: AgentEvent,
+/// Returns the event in the first record of a turn. If it cannot be read, for example because a later version wrote it,
+/// the turn is recovered without it.
+pub(super) fn answered_event(begin: &[u8]) -> Option<AgentEvent> {
+    #[derive(Deserialize)]
+    struct AnsweredEvent {
+        event: AgentEvent,
+    }
+    serde_json::from_slice(begin).ok().map(|AnsweredEvent { event }| event)
 }
 
 /// Returns an event as it is recorded. Its text becomes a message of the conversation, where nothing is masked, but
@@ -109,14 +142,10 @@ pub(super) struct DecidedRecord<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoldRecord<'a> {
     pub(super) fold: Cow<'a, TurnId>,
-    /// Whether the new base only appends to the old one.
+    /// Whether all its message events append.
     pub(super) pure: bool,
-    pub(super) base_bytes_after: u64,
-    /// CRC-32 of the whole new base.
-    pub(super) crc: u32,
-    /// CRC-32 of the records of the turn before this one. `None` in files of other implementations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) events_crc: Option<u32>,
+    /// CRC-32 of the records of the turn before this one.
+    pub(super) events_crc: u32,
     /// The new state of the extensions that changed theirs.
     pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
     /// How the turn ended; `None` if it only stored state.
@@ -127,6 +156,14 @@ pub(super) struct FoldRecord<'a> {
     pub(super) digest: Option<EventDigest>,
 }
 
+impl FoldRecord<'static> {
+    /// Stands for a record that cannot be read.
+    pub(super) fn unknown(turn: &TurnId) -> Self {
+        let (fold, state) = (Cow::Owned(turn.clone()), Cow::Owned(BTreeMap::new()));
+        Self { fold, pure: false, events_crc: 0, state, outcome: None, digest: None }
+    }
+}
+
 impl FoldRecord<'_> {
     /// Returns how the turn ended, if it answered an event.
     pub(super) fn ended(&self) -> Option<EndedTurn> {
@@ -134,148 +171,29 @@ impl FoldRecord<'_> {
     }
 }
 
-/// The records in `events.jsonl`.
-#[derive(Debug, Default)]
-pub(super) struct TurnRecords {
-    /// `None` in files of other implementations.
-    pub(super) committed: Option<CommittedRecord>,
-    /// `None` in files of other implementations.
-    pub(super) begin: Option<BeginRecord<'static>>,
-    pub(super) event: Option<AgentEvent>,
-    pub(super) events: Vec<MessageEvent>,
-    pub(super) started: Vec<ToolCallId>,
-    pub(super) facts: Facts,
-    pub(super) fold: Option<FoldRecord<'static>>,
-    /// The offset at which the records of the turn start: those before it are of the last commit.
-    pub(super) turn_start: usize,
-    /// The offset of the first fold record.
-    fold_start: Option<usize>,
-    /// The number of the line with the committed record.
-    pub(super) committed_line: Option<usize>,
-    /// The numbers of the lines with records that are neither message events nor of a commit.
-    pub(super) control_lines: Vec<usize>,
-    /// The numbers of the lines with records of unknown kinds.
-    pub(super) unknown_lines: Vec<usize>,
-    /// Whether the last line ends with a line end.
-    pub(super) ended: bool,
+/// Written after a new base, before it takes the place of the old one: a base of this length and checksum has all turns
+/// up to `folded`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FoldedRecord<'a> {
+    pub(super) folded: Cow<'a, TurnId>,
+    pub(super) base_bytes: u64,
+    /// CRC-32 of the base.
+    pub(super) crc: u32,
 }
 
-impl TurnRecords {
-    /// Parses the content of a file whose torn tail was cut.
-    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
-        let mut records = Self { ended: ends_line(bytes), ..Self::default() };
-        lines(bytes).try_for_each(|line| records.add(line, path))?;
-        Ok(records)
-    }
-
-    /// Parses every line. Also returns the number and the error of each line that cannot be parsed.
-    pub(super) fn survey(bytes: &[u8], path: &Path) -> (Self, Vec<(usize, Error)>) {
-        let mut records = Self { ended: ends_line(bytes), ..Self::default() };
-        let refused = lines(bytes).filter_map(|line| Some((line.number, records.add(line, path).err()?))).collect();
-        (records, refused)
-    }
-
-    /// CRC-32 of the records of the turn before its first fold record, in the file that was parsed.
-    pub(super) fn events_crc(&self, bytes: &[u8]) -> u32 {
-        crc32fast::hash(&bytes[self.turn_start..self.fold_start.unwrap_or(bytes.len())])
-    }
-
-    /// Whether everything that a turn is folded from, with a base of `end` bytes, is known to be what it was at the
-    /// commit. The checksums themselves are compared elsewhere.
-    pub(super) fn proves(&self, fold: &FoldRecord<'_>, end: u64) -> bool {
-        fold.events_crc.is_some() && (self.committed.is_some() || end == 0) && self.unknown_lines.is_empty()
-    }
-
-    fn add(&mut self, line: Line<'_>, path: &Path) -> Result<()> {
-        let sum = is_sum_right(line.text);
-        if sum == Some(false) {
-            return Err(damaged(path, line.number, "the checksum of this record is wrong"));
-        }
-        match kind(line) {
-            Some(RecordKind::Committed) if sum.is_some() && self.is_empty() => {
-                self.committed = Some(record(line, path)?);
-                self.committed_line = Some(line.number);
-                self.turn_start = line.start + line.text.len() + "\n".len();
-            }
-            Some(RecordKind::Committed) => {
-                return Err(damaged(path, line.number, "this is the record of a commit, and is not the first one"));
-            }
-            Some(RecordKind::Event { emitted }) if self.fold.is_none() => {
-                let by = if emitted { Some(record::<ByMember>(line, path)?.by) } else { None };
-                self.facts.event(self.events.len(), by.as_ref());
-                self.events.push(record(line, path)?);
-            }
-            Some(RecordKind::Begin) if self.begin.is_none() && self.events.is_empty() && self.fold.is_none() => {
-                self.begin = Some(record(line, path)?);
-                self.event = serde_json::from_slice(line.text).ok().map(|AnsweredEvent { event }| event);
-                self.control_lines.push(line.number);
-            }
-            Some(RecordKind::Started) if self.begin.is_some() && self.fold.is_none() => {
-                self.started.push(record::<StartedRecord<'_>>(line, path)?.started.into_owned());
-                self.facts.started(self.events.len());
-                self.control_lines.push(line.number);
-            }
-            Some(RecordKind::Fact(kind)) if self.begin.is_some() && self.fold.is_none() => {
-                match kind {
-                    FactKind::Reached => {
-                        let what = record::<ReachedRecord<'_>>(line, path)?.reached.into_owned();
-                        self.facts.reached(self.events.len(), what);
-                    }
-                    FactKind::State => self.facts.state(record::<StateRecord<'_>>(line, path)?.state.into_owned()),
-                    FactKind::Resume => {
-                        let keep = record::<ResumeRecord<'_>>(line, path)?.keep;
-                        self.events.truncate(keep);
-                        self.facts.resumed(keep);
-                    }
-                    FactKind::Suspend => {
-                        let SuspendRecord { waits, state, .. } = record(line, path)?;
-                        self.facts.suspended(waits.into_owned(), state.into_owned());
-                    }
-                    FactKind::Decided => {
-                        self.facts.decided(record::<DecidedRecord<'_>>(line, path)?.decided.into_owned());
-                    }
-                }
-                self.control_lines.push(line.number);
-            }
-            // Opening appends a second fold record when the base that it computes differs from the first one in bytes.
-            Some(RecordKind::Fold) => {
-                let fold: FoldRecord<'static> = record(line, path)?;
-                if self.begin.as_ref().is_none_or(|begin| begin.turn != fold.fold) {
-                    return Err(damaged(path, line.number, "this ends a turn that does not start in this file"));
-                }
-                self.fold = Some(fold);
-                self.fold_start.get_or_insert(line.start);
-                self.control_lines.push(line.number);
-            }
-            Some(RecordKind::Unknown) => self.unknown_lines.push(line.number),
-            Some(_) => {
-                // F-CONV: events of different turns must not be mixed.
-                return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
-            }
-            None => return Err(damaged(path, line.number, "this is no record of a turn")),
-        }
-        Ok(())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.committed.is_none() && self.begin.is_none() && self.events.is_empty()
-    }
+/// Reads an outcome; one that only a later version knows is `None`.
+fn known_or_none<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<TurnOutcome>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 
-/// Returns the offset at which the torn part of `events.jsonl` starts, if a crash tore it.
-pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
-    let commits = |line: &Line<'_>| matches!(kind(*line), Some(RecordKind::Fold | RecordKind::Committed));
-    // A machine that stops can leave pages of zeros, which were never written, before pages that were. A fold record
-    // after them does not count: its sync would have written them too, so no caller was told of the commit. A single
-    // zero is no page, unless the file ends with it.
-    let hole = lines(bytes)
-        .find(|line| line.text.windows(2).any(|bytes| bytes == [0, 0]) || !line.ended && line.text.ends_with(&[0]));
-    // A fold record without its line end was not written completely, and the commit may have been reported as failed.
-    let half_commit = lines(bytes).last().filter(|last| !last.ended && commits(last));
-    hole.or(half_commit).map(|line| line.start).or_else(|| torn_tail(bytes))
+/// Reads turns; those that only a later version knows are left out.
+fn known_only<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<EndedTurn>, D::Error> {
+    let turns = Vec::<Value>::deserialize(from)?;
+    Ok(turns.into_iter().filter_map(|turn| serde_json::from_value(turn).ok()).collect())
 }
 
-/// Returns the records of a turn that an export contains: all but those of its begin and its end.
+/// Returns the records of an open turn that an export contains: all but the first one.
 pub(super) fn exported(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     lines(bytes).filter(|line| kind(*line).is_some_and(RecordKind::is_exported))
 }
@@ -300,13 +218,15 @@ pub(super) fn is_exported(text: &[u8]) -> serde_json::Result<bool> {
 
 /// Who emitted a message event.
 #[derive(Deserialize)]
-struct ByMember {
-    by: EmittedBy,
+pub(super) struct ByMember {
+    pub(super) by: EmittedBy,
 }
 
 #[derive(Clone, Copy)]
-enum RecordKind {
-    Committed,
+pub(super) enum RecordKind {
+    Checkpoint,
+    /// What versions before the first release wrote in its place.
+    OldCheckpoint,
     Begin,
     Event {
         /// Whether a layer emitted it.
@@ -315,13 +235,14 @@ enum RecordKind {
     Started,
     Fact(FactKind),
     Fold,
+    Folded,
     /// Written by a later version.
     Unknown,
 }
 
 /// What is known of an open turn beside its message events and started calls.
 #[derive(Clone, Copy)]
-enum FactKind {
+pub(super) enum FactKind {
     Reached,
     State,
     Resume,
@@ -331,21 +252,23 @@ enum FactKind {
 
 impl RecordKind {
     fn is_exported(self) -> bool {
-        !matches!(self, Self::Committed | Self::Begin | Self::Fold | Self::Unknown)
+        matches!(self, Self::Event { .. } | Self::Started | Self::Fact(_))
     }
 }
 
 /// The `type` of each event that this version knows.
 const EVENTS: [&str; 4] = ["append", "replace", "remove", "truncate"];
 
-fn kind(line: Line<'_>) -> Option<RecordKind> {
+pub(super) fn kind(line: Line<'_>) -> Option<RecordKind> {
     #[derive(Deserialize)]
     struct Shape {
         r#type: Option<Value>,
+        format: Option<IgnoredAny>,
         committed: Option<IgnoredAny>,
         turn: Option<IgnoredAny>,
         started: Option<IgnoredAny>,
         fold: Option<IgnoredAny>,
+        folded: Option<IgnoredAny>,
         by: Option<IgnoredAny>,
         reached: Option<IgnoredAny>,
         resume: Option<IgnoredAny>,
@@ -359,7 +282,9 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
         }
         Shape { r#type: Some(_), by, .. } => Some(RecordKind::Event { emitted: by.is_some() }),
         Shape { fold: Some(_), .. } => Some(RecordKind::Fold),
-        Shape { committed: Some(_), .. } => Some(RecordKind::Committed),
+        Shape { folded: Some(_), .. } => Some(RecordKind::Folded),
+        Shape { format: Some(_), .. } => Some(RecordKind::Checkpoint),
+        Shape { committed: Some(_), .. } => Some(RecordKind::OldCheckpoint),
         Shape { started: Some(_), .. } => Some(RecordKind::Started),
         Shape { reached: Some(_), .. } => Some(RecordKind::Fact(FactKind::Reached)),
         Shape { resume: Some(_), .. } => Some(RecordKind::Fact(FactKind::Resume)),
@@ -371,6 +296,7 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
     }
 }
 
-fn record<T: DeserializeOwned>(line: Line<'_>, path: &Path) -> Result<T> {
+/// Reads the record on a line.
+pub(super) fn record<T: DeserializeOwned>(line: Line<'_>, path: &Path) -> Result<T> {
     parse(line.text).map_err(|error| damaged(path, line.number, "this is no record of a turn").caused_by(error))
 }

@@ -1,22 +1,23 @@
 //! Repair of an instance that does not open: finds the damage, and moves it aside without deleting anything.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use goondan_core::{Error, ErrorCode, ExtensionName, Result};
-use goondan_runtime::store::{EndedTurn, InstanceId};
+use goondan_core::{Error, ErrorCode, Result};
+use goondan_runtime::store::InstanceId;
 use serde::Serialize;
-use serde_json::Value;
 
-use super::base::{self, Fingerprint, LoadedBase};
-use super::committed::CommittedRecord;
-use super::ended::EndedTurns;
+use super::base::{self, BaseIndex, Fingerprint, LoadedBase};
+use super::grammar::JournalRecords;
 use super::layout::InstanceDir;
 use super::path::StorePath;
-use super::records::{FoldRecord, TurnRecords, torn_part};
-use super::recovery::{recover, replay, store_checksums};
+use super::records::{BeginRecord, exported};
+use super::recovery::recover;
+use super::standing::{BaseTail, FoundTail, changed_state, new_journal, read_journal, replay, what_differs};
+use super::state::{self, StoredState};
 use super::store::FileStore;
-use super::{atomic, events, fold, lines, state};
+use super::{atomic, lines};
 
 /// Damage in a file of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,19 +33,19 @@ pub struct StoredFault {
     pub remedy: String,
 }
 
-/// The damage that was found, and what a repair does about it.
-#[derive(Debug, Default)]
+/// The damage that was found, and what a repair makes of the files.
 struct RepairPlan {
     faults: Vec<StoredFault>,
     /// The numbers of the lines to move aside.
     lines: BTreeMap<StorePath, Vec<usize>>,
     files: Vec<StorePath>,
-    /// The state in a fold record that is moved aside.
-    state: BTreeMap<ExtensionName, Value>,
-    /// Whether the checksums of the last commit no longer fit, so that they are moved aside too.
-    accepts: bool,
-    /// The turn that ended with it, if it answered an event.
-    ended: Option<EndedTurn>,
+    /// The content of the events, and what can be read of it.
+    bytes: Vec<u8>,
+    records: JournalRecords,
+    /// What can be read of the base, and how many turns of the journal it has at least.
+    base: LoadedBase,
+    turns: usize,
+    state: StoredState,
 }
 
 impl FileStore {
@@ -73,35 +74,29 @@ impl FileStore {
     pub fn repair(&self, instance: &InstanceId) -> Result<Vec<StoredFault>> {
         let (dir, _lock) = self.lock(instance)?;
         let plan = plan(&dir)?;
-        // The state first: after the fold record is moved aside, nothing refers to it. Then the events: without a
-        // begin and a fold record they apply to any base.
-        state::write(&dir, &plan.state)?;
-        for path in &plan.files {
-            dir.ops().move_aside(path)?;
-        }
-        for (path, numbers) in plan.lines.iter().rev() {
-            lines::move_lines_aside(&dir, path, &atomic::read(path)?, numbers)?;
-        }
-        let recovered = recover(&dir)?;
         if !plan.faults.is_empty() {
-            if let Some(turn) = plan.ended {
-                EndedTurns::read(&dir)?.add(&dir, turn)?;
-            }
-            store_checksums(&dir, &recovered)?;
+            plan.carry_out(&dir)?;
         }
+        recover(&dir, self.fsync)?;
         Ok(plan.faults)
     }
 }
 
 fn plan(dir: &InstanceDir) -> Result<RepairPlan> {
-    let mut plan = RepairPlan::default();
-    let (mut records, events) = plan.survey_events(dir)?;
-    plan.survey_state(dir, &records)?;
-    let committed_line = records.committed_line;
-    plan.survey_base(dir, &mut records, &events)?;
-    if let Some(line) = committed_line.filter(|_| plan.accepts) {
-        plan.lines.entry(dir.events()).or_default().push(line);
-    }
+    let mut plan = RepairPlan {
+        faults: Vec::new(),
+        lines: BTreeMap::new(),
+        files: Vec::new(),
+        bytes: Vec::new(),
+        records: JournalRecords::default(),
+        base: LoadedBase::empty(),
+        turns: 0,
+        state: StoredState::default(),
+    };
+    plan.survey_journal(dir)?;
+    plan.survey_base(dir)?;
+    plan.survey_state(dir)?;
+    plan.survey_absent(dir);
     Ok(plan)
 }
 
@@ -122,195 +117,173 @@ impl RepairPlan {
         }
     }
 
-    fn survey_events(&mut self, dir: &InstanceDir) -> Result<(TurnRecords, Vec<u8>)> {
+    fn survey_journal(&mut self, dir: &InstanceDir) -> Result<()> {
         let path = dir.events();
-        let mut bytes = match events::read(&path) {
+        match read_journal(dir) {
             Err(error) if error.code() == &ErrorCode::STORE_DAMAGED => {
-                let remedy = "move the file aside, and give up the turn that was open";
+                let remedy = "move the file aside, keep the other files as they are, and give up the turns in it";
                 self.fault(path.clone(), None, error.message(), remedy);
                 self.files.push(path);
-                return Ok((TurnRecords::default(), Vec::new()));
             }
-            read => read?,
-        };
-        bytes.truncate(torn_part(&bytes).unwrap_or(bytes.len()));
-        let (records, refused) = TurnRecords::survey(&bytes, &path);
-        let remedy = match records.events.len() {
-            0 => "move the line aside, and store new checksums of the other files as they are".to_owned(),
-            events => format!("move the line aside, and keep the other {events} events of the turn"),
-        };
-        self.lines(&path, &refused, &remedy);
-        // The turn was committed, but its other records do not say so: at least its state is known.
-        let numbers: Vec<_> = refused.iter().map(|(number, _)| *number).collect();
-        if let Some(fold) = intact_fold(&bytes, &numbers) {
-            self.state = fold.state.into_owned();
-            self.accepts = true;
-        }
-        Ok((records, bytes))
-    }
-
-    fn survey_base(&mut self, dir: &InstanceDir, records: &mut TurnRecords, events: &[u8]) -> Result<()> {
-        let (path, mut refused) = (dir.base(), Vec::new());
-        let mut loaded = LoadedBase::empty();
-        if path.exists() {
-            loaded = base::scan(&path, None, &mut |line, error| {
-                refused.push((line, error));
-                Ok(())
-            })?;
-        }
-        let kept = loaded.messages.len();
-        self.lines(&path, &refused, &format!("move the line aside, and keep the other {kept} messages"));
-        self.accepts |= !refused.is_empty();
-        let keep = format!("keep it as it is, with its {kept} messages, and store a new checksum");
-        let Some(begin) = &records.begin else {
-            let base = &loaded.index.fingerprint;
-            if let Some(last) = changed(records, base).filter(|_| refused.is_empty()) {
-                let what = format!("{}; {}", last.what_differs(base), where_differs(dir, last)?);
-                self.fault(path, None, what, keep);
-                self.accepts = true;
+            read => {
+                self.bytes = read?.0;
+                let (records, refused) = JournalRecords::survey(&self.bytes, &path)?;
+                let of_turns = records.turns.iter().map(|turn| turn.events.len()).sum::<usize>();
+                let remedy = match of_turns + records.open.as_ref().map_or(0, |open| open.events.len()) {
+                    0 => "move the line aside, and store new checksums of the other files as they are".to_owned(),
+                    events => format!("move the line aside, and keep the other {events} events of the journal"),
+                };
+                self.records = records;
+                self.lines(&path, &refused, &remedy);
             }
-            return Ok(());
-        };
-        let prefix = |end| if path.exists() { Fingerprint::of(&path, end) } else { Ok(Fingerprint::new()) };
-        let (now, before) = (prefix(u64::MAX)?, prefix(begin.base_bytes)?);
-        let fold = records.fold.as_ref();
-        let is_folded = fold.is_some_and(|fold| (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc));
-        let misfit = if is_folded { None } else { misfit(records, begin.base_bytes, &before, now.bytes) };
-        // A turn without a fold record goes on with any base of that length.
-        let goes_on = fold.is_none() && now.bytes == begin.base_bytes;
-        if let Some(what) = &misfit {
-            self.fault(path.clone(), None, what.clone(), keep);
-            self.accepts = true;
         }
-        let is_refused = match fold {
-            Some(fold) if !is_folded && misfit.is_none() && refused.is_empty() => {
-                !folds_again(dir, records, fold, begin.base_bytes, events)?
-            }
-            _ => false,
-        };
-        if refused.is_empty() && !is_refused && (misfit.is_none() || goes_on) {
-            return Ok(());
-        }
-        let what = match is_refused {
-            true => format!("the records of the turn `{}` are not those that were committed", begin.turn),
-            false => format!("the turn `{}` is not cleared", begin.turn),
-        };
-        self.move_turn_aside(dir, records, events, is_folded, what);
         Ok(())
     }
 
-    /// Moves the records of the turn aside, with their events if the base has them already.
-    fn move_turn_aside(
-        &mut self,
-        dir: &InstanceDir,
-        records: &mut TurnRecords,
-        events: &[u8],
-        is_folded: bool,
-        what: String,
-    ) {
-        let (lines, remedy) = if is_folded {
-            let of_turn = lines::lines(events).filter(|line| line.start >= records.turn_start);
-            (of_turn.map(|line| line.number).collect(), "move them aside: the base has them".to_owned())
-        } else {
-            let count = records.events.len();
-            let remedy = format!("move its records aside, and apply its {count} events to the base as it is then");
-            (records.control_lines.clone(), remedy)
-        };
-        self.fault(dir.events(), None, what, remedy);
-        let moved: &mut Vec<usize> = self.lines.entry(dir.events()).or_default();
-        moved.extend::<Vec<_>>(lines);
-        self.accepts = true;
-        if let Some(fold) = records.fold.take() {
-            self.ended = fold.ended();
-            self.state = fold.state.into_owned();
+    fn survey_base(&mut self, dir: &InstanceDir) -> Result<()> {
+        let path = dir.base();
+        let newest = self.records.bases.last().map_or(0, |base| base.turns);
+        if let Ok((base, Some(known))) = base::load(&path, &self.records.bases)
+            && BaseTail::read(dir, &self.records, known, &base)?.found != FoundTail::Foreign
+        {
+            (self.base, self.turns) = (base, known.turns);
+            return Ok(());
         }
-    }
-
-    fn survey_state(&mut self, dir: &InstanceDir, records: &TurnRecords) -> Result<()> {
-        let mut unreadable = Vec::new();
-        let stored = state::scan(dir, &mut |_, name, error| {
-            unreadable.push((name.clone(), error));
+        let mut refused = Vec::new();
+        self.base = base::scan(&path, u64::MAX, &mut |_| {}, &mut |line, error| {
+            refused.push((line, error));
             Ok(())
         })?;
-        for (name, error) in &unreadable {
-            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-            let what = format!("the state of `{name}` cannot be read{cause}");
-            let path = state::path(dir, name);
-            self.fault(path.clone(), None, what, "move the file aside: the extension starts without state");
-            self.files.push(path);
-            self.accepts = true;
-        }
-        let is_known = |name: &ExtensionName| {
-            // The state of a turn that is not cleared is written again.
-            unreadable.iter().any(|(unreadable, _)| unreadable == name)
-                || records.fold.as_ref().is_some_and(|fold| fold.state.contains_key(name))
-        };
-        for (name, what) in records.committed.iter().flat_map(|last| last.changed_state(&stored)) {
-            if !is_known(name) {
-                let remedy = match stored.crcs.contains_key(name) {
-                    true => "keep it as it is, and store a new checksum",
-                    false => "go on without it: the extension starts without state",
-                };
-                self.fault(state::path(dir, name), None, what, remedy);
-                self.accepts = true;
-            }
+        self.turns = newest;
+        let kept = self.base.messages.len();
+        self.lines(&path, &refused, &format!("move the line aside, and keep the other {kept} messages"));
+        // A damaged journal is what differs then, and is told already.
+        if self.records.checkpoint.is_some() && self.faults.is_empty() {
+            let applied = match self.conversation().events().len() {
+                0 => String::new(),
+                events => format!(", apply {events} events of the journal"),
+            };
+            let what = format!("{}; {}", what_differs(dir, &self.records)?, where_differs(dir, &self.records)?);
+            let remedy = format!("keep it as it is, with its {kept} messages{applied}, and store a new checksum");
+            self.fault(path, None, what, remedy);
         }
         Ok(())
     }
-}
 
-/// Returns the fold record among the lines with these numbers that its checksum proves to be as it was written.
-fn intact_fold(events: &[u8], numbers: &[usize]) -> Option<FoldRecord<'static>> {
-    let refused = lines::lines(events).filter(|line| numbers.contains(&line.number));
-    let intact = refused.filter(|line| lines::is_sum_right(line.text) == Some(true));
-    intact.filter_map(|line| serde_json::from_slice(line.text).ok()).last()
-}
-
-/// Returns the record of the last commit if `base` is not as it left it.
-fn changed<'a>(records: &'a TurnRecords, base: &Fingerprint) -> Option<&'a CommittedRecord> {
-    records.committed.as_ref().filter(|last| !last.is_base(base))
-}
-
-/// Returns why the turn of `records` cannot be applied to a base of `now` bytes, which the turn does not have yet.
-/// `before` is its part that was there when the turn began, `begin` bytes.
-fn misfit(records: &TurnRecords, begin: u64, before: &Fingerprint, now: u64) -> Option<String> {
-    if let Some(last) = changed(records, before) {
-        return Some(last.what_differs(before));
+    fn survey_state(&mut self, dir: &InstanceDir) -> Result<()> {
+        let newest = self.records.state();
+        let mut unreadable = Vec::new();
+        self.state = state::scan(dir, &mut |path, name, error| {
+            unreadable.push((path.clone(), name.clone(), error));
+            Ok(())
+        })?;
+        let mut changed: Vec<_> =
+            changed_state(&self.records, &self.state).map(|(name, what)| (name.clone(), what)).collect();
+        for (path, name, error) in unreadable {
+            changed.retain(|(changed, _)| *changed != name);
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            let remedy = match newest.contains_key(&name) {
+                true => "move the file aside: the journal has a newer state",
+                false => "move the file aside: the extension starts without state",
+            };
+            self.fault(path.clone(), None, format!("the state of `{name}` cannot be read{cause}"), remedy);
+            self.state.crcs.remove(&name);
+            self.files.push(path);
+        }
+        for (name, what) in changed {
+            let remedy = match (newest.contains_key(&name), self.state.crcs.contains_key(&name)) {
+                (true, _) => "write it again: the journal has the newest state",
+                (false, true) => "keep it as it is, and store a new checksum",
+                (false, false) => "go on without it: the extension starts without state",
+            };
+            self.fault(state::path(dir, &name), None, what, remedy);
+        }
+        Ok(())
     }
-    let rewrites = records.fold.as_ref().is_some_and(|fold| !fold.pure);
-    (now < begin || rewrites && now != begin)
-        .then(|| "is neither what it was before the last turn nor what it was to be after it".to_owned())
-}
 
-/// Whether an opening folds a committed turn into the base again.
-fn folds_again(
-    dir: &InstanceDir,
-    records: &TurnRecords,
-    fold: &FoldRecord<'_>,
-    end: u64,
-    events: &[u8],
-) -> Result<bool> {
-    if fold.events_crc.is_some_and(|committed| committed != records.events_crc(events)) {
-        return Ok(false);
-    }
-    if records.proves(fold, end) {
-        return Ok(true);
-    }
-    let LoadedBase { messages, index, .. } = base::load(&dir.base(), Some(end))?;
-    let after = fold::fingerprint_after(dir, &index, &replay(messages, records.events.clone()))?;
-    Ok((after.bytes, after.crc()) == (fold.base_bytes_after, fold.crc))
-}
-
-/// Returns which lines of a base without damaged lines differ from the last commit, as far as that can be told.
-fn where_differs(dir: &InstanceDir, last: &CommittedRecord) -> Result<String> {
-    let path = dir.base();
-    if path.exists() && atomic::len(&path)? > last.base_bytes {
-        let before = base::load(&path, Some(last.base_bytes));
-        if let Some(before) = before.ok().filter(|before| last.is_base(&before.index.fingerprint)) {
-            return Ok(format!("what follows the first {} messages was added", before.messages.len()));
+    /// A journal that is empty, although other files are not.
+    fn survey_absent(&mut self, dir: &InstanceDir) {
+        let is_moved = self.files.contains(&dir.events());
+        let (messages, states) = (self.base.messages.len(), self.state.crcs.len());
+        if self.records.checkpoint.is_none() && !is_moved && messages + states > 0 {
+            let remedy = format!("keep the {messages} messages of the base and {states} states as they are");
+            self.fault(dir.events(), None, "is empty, although other files are not", remedy);
         }
     }
-    Ok("each line is a message, so it cannot be told which were changed or are missing".to_owned())
+
+    /// Returns what can be read of the base, with the events of the turns that it may lack: an event that it has already
+    /// changes nothing.
+    fn conversation(&self) -> goondan_core::Conversation {
+        let turns = self.records.turns.iter().skip(self.turns);
+        replay(self.base.messages.iter().cloned(), turns.flat_map(|turn| turn.events.iter().cloned()))
+    }
+
+    /// Keeps what is damaged aside, then makes a checkpoint of the rest. A crash in between leaves files that can be
+    /// repaired.
+    fn carry_out(&self, dir: &InstanceDir) -> Result<()> {
+        for path in &self.files {
+            dir.ops().move_aside(path)?;
+        }
+        for (path, numbers) in &self.lines {
+            let (moved, _) = lines::split(&atomic::read(path)?, numbers);
+            dir.ops().keep_aside(path, &*moved)?;
+        }
+        let newest = self.records.state();
+        if !newest.is_empty() {
+            state::write(dir, &newest)?;
+            state::sync(dir)?;
+        }
+        let base = self.accept_base(dir)?;
+        let mut checkpoint = self.records.next_checkpoint(&base);
+        let newest = newest.iter().map(|(name, value)| (name.clone(), crc32fast::hash(&state::encode(value))));
+        checkpoint.state = self.state.crcs.clone().into_iter().chain(newest).collect();
+        let path = dir.events();
+        let mut journal = new_journal(dir, &checkpoint)?;
+        if let Some(open) = &self.records.open {
+            let (turn, after) = (Cow::Borrowed(&open.turn), checkpoint.committed.as_ref().map(Cow::Borrowed));
+            let event = open.input.as_ref().map(Cow::Borrowed);
+            lines::push_with_sum(&mut journal, &BeginRecord { turn, after, event, digest: open.digest }, &path)?;
+            let refused = self.lines.get(&path);
+            let records = exported(&self.bytes).filter(|line| line.start >= self.records.open_start);
+            for line in records.filter(|line| refused.is_none_or(|refused| !refused.contains(&line.number))) {
+                journal.extend_from_slice(line.text);
+                journal.push(b'\n');
+            }
+        }
+        dir.ops().ensure_file(&path)?;
+        dir.ops().replace(&path, &journal)?;
+        dir.ops().sync_dir(&dir.messages())
+    }
+
+    /// Makes the base what can be read of the conversation, and returns its fingerprint. It is not touched if it is
+    /// that already.
+    fn accept_base(&self, dir: &InstanceDir) -> Result<Fingerprint> {
+        let (path, conversation) = (dir.base(), self.conversation());
+        dir.ops().ensure_file(&path)?;
+        let is_whole = self.base.index.fingerprint.bytes == atomic::len(&path)? && !self.lines.contains_key(&path);
+        if conversation.events().is_empty() && is_whole {
+            let mut file = dir.ops().open(&path)?;
+            file.sync().map_err(|error| atomic::io_error("sync", &path, error))?;
+            return Ok(self.base.index.fingerprint.clone());
+        }
+        // Written from the messages: lines that were left out are not in the index.
+        let no_index = BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() };
+        let BaseIndex { fingerprint, .. } = base::write_temporary(dir, &no_index, &conversation)?;
+        dir.ops().install_temporary(&path)?;
+        dir.ops().sync_dir(&dir.messages())?;
+        Ok(fingerprint)
+    }
+}
+
+/// Returns which lines of a base differ from what the journal knows, as far as that can be told.
+fn where_differs(dir: &InstanceDir, records: &JournalRecords) -> Result<String> {
+    match base::load(&dir.base(), &records.bases) {
+        Ok((before, Some(_))) => {
+            let messages = before.messages.len();
+            Ok(format!("what follows the first {messages} messages is not what the turns in the journal appended"))
+        }
+        _ => Ok("each line is a message, so it cannot be told which were changed or are missing".to_owned()),
+    }
 }
 
 /// Returns the message of an error about a line without file and line, which a `StoredFault` has as fields.

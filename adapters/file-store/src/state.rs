@@ -53,17 +53,16 @@ pub(super) fn scan(
     Ok(state)
 }
 
-/// Replaces the files of the extensions in `changed`, and no others (STATE-06).
+/// Replaces the files of the extensions in `changed`, and no others (STATE-06). Their directory entries are durable once
+/// [`sync`] has returned.
 pub(super) fn write(dir: &InstanceDir, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let (folder, files) = (dir.extensions(), dir.ops());
-    files.create_dirs(&folder)?;
-    for (name, value) in changed {
-        files.replace(&path(dir, name), &encode(value))?;
-    }
-    files.sync_dir(&folder)
+    dir.ops().create_dirs(&dir.extensions())?;
+    changed.iter().try_for_each(|(name, value)| dir.ops().replace(&path(dir, name), &encode(value)))
+}
+
+/// Syncs the entries of the files that were written.
+pub(super) fn sync(dir: &InstanceDir) -> Result<()> {
+    dir.ops().sync_dir(&dir.extensions())
 }
 
 /// Returns the content of the file that holds `value`.

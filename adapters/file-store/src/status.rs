@@ -6,10 +6,10 @@ use std::io::Read;
 
 use goondan_runtime::store::InstanceStatus;
 
-use super::events;
+use super::grammar::{JournalRecords, open_turn_start};
 use super::layout::InstanceDir;
 use super::path::Access;
-use super::records::{TurnRecords, torn_part};
+use super::standing::read_journal;
 
 /// The locks that processes of this system hold. Trying to take a lock would tell too, but would make another process
 /// that tries at the same moment fail.
@@ -58,15 +58,10 @@ pub(super) fn status(dir: &InstanceDir, locks: &HeldLocks) -> InstanceStatus {
     if locks.is_held(dir) {
         return InstanceStatus::Open;
     }
-    let path = dir.events();
-    let Ok(mut bytes) = events::read(&path) else { return InstanceStatus::Unreadable };
-    bytes.truncate(torn_part(&bytes).unwrap_or(bytes.len()));
-    // What is damaged does not matter here; an opening tells.
-    let (records, _) = TurnRecords::survey(&bytes, &path);
-    let is_open = records.fold.is_none() && (records.begin.is_some() || !records.events.is_empty());
-    match (is_open, records.facts.undecided().next()) {
-        (true, Some(_)) => InstanceStatus::Suspended,
-        (true, None) => InstanceStatus::Interrupted,
-        (false, _) => InstanceStatus::Idle,
+    let Ok((bytes, _)) = read_journal(dir) else { return InstanceStatus::Unreadable };
+    match JournalRecords::open_turn(&bytes[open_turn_start(&bytes)..], &dir.events()) {
+        None => InstanceStatus::Idle,
+        Some(open) if open.facts.undecided().next().is_some() => InstanceStatus::Suspended,
+        Some(_) => InstanceStatus::Interrupted,
     }
 }

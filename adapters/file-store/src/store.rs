@@ -95,7 +95,8 @@ use super::shared;
 pub struct FileStore {
     pub(super) workspace: PathBuf,
     disk: Arc<dyn Disk>,
-    fsync: Fsync,
+    pub(super) fsync: Fsync,
+    journal_limit: Option<u64>,
 }
 
 impl FileStore {
@@ -115,7 +116,7 @@ impl FileStore {
             let message = format!("{} exists, but is not a directory", workspace.display());
             return Err(Error::new(ErrorCode::STORE_IO, message).suggest("choose another place, or move the file away"));
         }
-        Ok(Self { workspace, disk: Arc::new(RealDisk), fsync: Fsync::default() })
+        Ok(Self { workspace, disk: Arc::new(RealDisk), fsync: Fsync::default(), journal_limit: None })
     }
 
     /// Returns a store for the directory of the workspace `name` below `state_root`; see [`workspace_id`].
@@ -138,6 +139,14 @@ impl FileStore {
     #[must_use]
     pub fn on_disk(mut self, disk: impl Disk) -> Self {
         self.disk = Arc::new(disk);
+        self
+    }
+
+    /// Sets the length at which a journal is full, instead of what depends on the base, for tests of checkpoints.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn journal_limit(mut self, bytes: u64) -> Self {
+        self.journal_limit = Some(bytes);
         self
     }
 
@@ -167,7 +176,7 @@ pub(super) fn extension_dir(workspace: &Path, extension: &ExtensionName, disk: A
 
 impl Store for FileStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
-        Box::pin(async move { journal::open(self.dir_of(instance), instance, self.fsync) })
+        Box::pin(async move { journal::open(self.dir_of(instance), instance, self.fsync, self.journal_limit) })
     }
 
     fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {

@@ -1,6 +1,7 @@
 //! Export and import of an instance as a single file of JSON lines: a header, one line for each item, and a checksum.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 
@@ -11,13 +12,15 @@ use goondan_runtime::store::{EndedTurn, EventDigest, InstanceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::Fsync;
 use super::atomic::{self, io_error};
-use super::ended::EndedTurns;
+use super::base::Fingerprint;
 use super::layout::InstanceDir;
-use super::lines::push_with_sum;
+use super::lines::{push, push_with_sum};
 use super::path::{Access, StorePath};
-use super::records::{self, BeginRecord, for_record};
-use super::recovery::{recover, store_checksums};
+use super::records::{self, BeginRecord, CheckpointRecord, FORMAT, for_record};
+use super::recovery::recover;
+use super::standing::{Standing, new_journal};
 use super::state;
 use super::store::FileStore;
 
@@ -80,8 +83,11 @@ impl FileStore {
     /// cannot be written, and the errors of opening it.
     pub fn export(&self, instance: &InstanceId, to: impl Write) -> Result<()> {
         let (dir, _lock) = self.lock(instance)?;
-        // After recovery, a committed turn is in the base, and the events are those of an interrupted turn.
-        let recovered = recover(&dir)?;
+        let mut recovered = recover(&dir, self.fsync)?;
+        let standing = Standing::read(&dir)?;
+        if !recovered.files.base.is_complete {
+            recovered.files.base.complete(&dir, &standing, &mut recovered.files.events)?;
+        }
         let metadata = serde_json::from_slice(&atomic::read(&dir.metadata())?).unwrap_or_default();
         let (agent, key) = (instance.agent.clone(), instance.key.clone());
         let mut out = ExportWriter { to: BufWriter::new(to), hasher: Hasher::new(), lines: 0 };
@@ -89,10 +95,9 @@ impl FileStore {
         for (extension, value) in recovered.state {
             out.line(&json!({ "state": StateEntry { extension, value } }))?;
         }
-        for turn in EndedTurns::read(&dir)?.iter() {
+        for turn in standing.records.newest_answered() {
             out.line(&json!({ "ended": turn }))?;
         }
-        drop(recovered.events);
         out.raw_lines("message", BufReader::new(atomic::open(&dir.base())?))?;
         if let Some(turn) = recovered.interrupted {
             out.line(&json!({ "turn": turn.turn }))?;
@@ -102,8 +107,7 @@ impl FileStore {
             if let Some(digest) = turn.digest {
                 out.line(&json!({ "digest": digest }))?;
             }
-            let events = atomic::read(&dir.events())?;
-            for line in records::exported(&events) {
+            for line in records::exported(&standing.bytes[standing.records.open_start..]) {
                 out.raw("record", line.text)?;
             }
         }
@@ -130,8 +134,8 @@ impl FileStore {
         }
         // Outside of `instances`, where it is not taken for an instance.
         let staging = StorePath::workspace(&self.workspace).join(&format!("import-{:016x}", fastrand::u64(..)));
-        let written = write(&staging, &id, header, &mut lines).and_then(|written| {
-            open(&staging, written)?;
+        let written = write(&staging, &id, header, &mut lines).and_then(|messages| {
+            open(&staging, messages)?;
             let parent = StorePath::workspace(&self.workspace).join("instances");
             dir.ops().create_dirs(&parent)?;
             staging.rename(dir.path()).map_err(|error| io_error("make", dir.path(), error))?;
@@ -145,23 +149,17 @@ impl FileStore {
     }
 }
 
-/// What an imported instance must contain when it is opened, beside the interrupted turn.
-struct Imported {
-    messages: usize,
-    ended: Vec<EndedTurn>,
-}
-
-/// Writes the files of the instance `id` into the directory `at`, and syncs them.
+/// Writes the files of the instance `id` into the directory `at`, and syncs them. Returns the number of messages.
 fn write(
     at: &StorePath,
     id: &InstanceId,
     header: ExportHeader,
     lines: &mut ExportReader<impl BufRead>,
-) -> Result<Imported> {
+) -> Result<usize> {
     let dir = InstanceDir::at(at);
     dir.ops().create_dirs(&dir.messages())?;
     dir.ops().create_dirs(&dir.extensions())?;
-    let imported = write_lines(&dir, lines)?;
+    let messages = write_lines(&dir, lines)?;
     let mut metadata = header.metadata;
     metadata.insert("agentName".to_owned(), id.agent.as_str().into());
     metadata.insert("instanceKey".to_owned(), id.key.as_str().into());
@@ -170,7 +168,7 @@ fn write(
     finish(&dir, file)?;
     dir.ops().sync_dir(&dir.messages())?;
     dir.ops().sync_dir(at)?;
-    Ok(imported)
+    Ok(messages)
 }
 
 /// Creates a file of the instance.
@@ -184,89 +182,81 @@ fn finish(dir: &InstanceDir, file: BufWriter<File>) -> Result<()> {
     written.map_err(|error| io_error("write to", dir.path(), error))
 }
 
-/// Writes the messages, states and records of an export.
-fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Result<Imported> {
-    let failed = |error| io_error("write to", dir.path(), error);
-    let (mut base, mut events) = (create(dir, &dir.base())?, create(dir, &dir.events())?);
-    let (mut messages, mut base_bytes, mut ended) = (0, 0, Vec::new());
-    // The turn, until its first record is written: the event, which belongs into that record, comes after it.
-    let (mut in_turn, mut begin) = (false, None);
+/// Writes the messages, states and records of an export. Returns the number of messages.
+fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Result<usize> {
+    let mut base = create(dir, &dir.base())?;
+    let (mut fingerprint, mut messages) = (Fingerprint::new(), 0);
+    let (mut state, mut answered) = (BTreeMap::new(), Vec::new());
+    // The open turn: its first record, with what comes after the line of the turn, and the others.
+    let (mut begin, mut records): (Option<BeginRecord<'_>>, Vec<u8>) = (None, Vec::new());
     loop {
-        let line = lines.next()?;
-        if !matches!(line, ExportLine::Event(_) | ExportLine::Digest(_))
-            && let Some(begin) = begin.take()
-        {
-            begin_turn(&mut events, &begin, dir)?;
-        }
-        match line {
-            ExportLine::End(_) => break,
-            ExportLine::State(StateEntry { extension, value }) if !in_turn => {
-                if state::path(dir, &extension).exists() {
+        match (lines.next()?, &mut begin) {
+            (ExportLine::End(_), _) => break,
+            (ExportLine::State(StateEntry { extension, value }), None) => {
+                let crc = crc32fast::hash(&state::encode(&value));
+                if state.insert(extension.clone(), crc).is_some() {
                     return Err(lines.damaged(&format!("`{extension}` has two states")));
                 }
                 state::write(dir, &[(extension, value)].into_iter().collect())?;
             }
-            ExportLine::Ended(turn) if !in_turn => ended.push(turn),
-            ExportLine::Message(message) if !in_turn => {
-                base_bytes += push(&mut base, &message).map_err(failed)?;
+            (ExportLine::Ended(turn), None) => answered.push(turn),
+            (ExportLine::Message(message), None) => {
+                let mut line = Vec::new();
+                push(&mut line, &*message, &dir.base())?;
+                fingerprint.add(&line);
+                base.write_all(&line).map_err(|error| io_error("write to", dir.path(), error))?;
                 messages += 1;
             }
-            ExportLine::Turn(turn) if !in_turn => {
-                in_turn = true;
-                begin = Some(BeginRecord { turn: Cow::Owned(turn), base_bytes, event: None, digest: None });
+            (ExportLine::Turn(turn), None) => {
+                begin = Some(BeginRecord { turn: Cow::Owned(turn), after: None, event: None, digest: None });
             }
-            ExportLine::Event(event) if begin.as_ref().is_some_and(|begin| begin.event.is_none()) => {
-                let event = Cow::Owned(for_record(&event).into_owned());
-                begin = begin.map(|begin| BeginRecord { event: Some(event), ..begin });
+            (ExportLine::Event(event), Some(begin)) if begin.event.is_none() && records.is_empty() => {
+                begin.event = Some(Cow::Owned(for_record(&event).into_owned()));
             }
-            ExportLine::Digest(digest) if begin.as_ref().is_some_and(|begin| begin.digest.is_none()) => {
-                begin = begin.map(|begin| BeginRecord { digest: Some(digest), ..begin });
+            (ExportLine::Digest(digest), Some(begin)) if begin.digest.is_none() && records.is_empty() => {
+                begin.digest = Some(digest);
             }
-            ExportLine::Record(record) if in_turn => {
+            (ExportLine::Record(record), Some(_)) => {
                 let text = serde_json::to_vec(&record)?;
                 match records::is_exported(&text) {
                     Ok(true) => {}
                     Ok(false) => return Err(lines.damaged("this is no record of a turn")),
                     Err(error) => return Err(lines.damaged("this is no record of a turn").caused_by(error)),
                 }
-                events.write_all(&text).and_then(|()| events.write_all(b"\n")).map_err(failed)?;
+                records.extend_from_slice(&text);
+                records.push(b'\n');
             }
             _ => return Err(lines.damaged("a line of this kind does not belong here")),
         }
     }
     finish(dir, base)?;
+    state::sync(dir)?;
+    let (base_bytes, crc) = (fingerprint.bytes, fingerprint.crc());
+    let checkpoint = CheckpointRecord { format: FORMAT, committed: None, base_bytes, crc, state, answered };
+    let mut journal = new_journal(dir, &checkpoint)?;
+    if let Some(begin) = begin {
+        push_with_sum(&mut journal, &begin, &dir.events())?;
+        journal.append(&mut records);
+    }
+    let mut events = create(dir, &dir.events())?;
+    events.write_all(&journal).map_err(|error| io_error("write to", dir.path(), error))?;
     finish(dir, events)?;
-    Ok(Imported { messages, ended })
+    Ok(messages)
 }
 
-/// Opens the written instance as every opening does, and fails if it lacks a message. Then stores its checksums.
-fn open(at: &StorePath, Imported { messages, ended }: Imported) -> Result<()> {
+/// Opens the written instance as every opening does, and fails if it lacks one of its `messages`.
+fn open(at: &StorePath, messages: usize) -> Result<()> {
     let dir = InstanceDir::at(at);
     let refused = |why: &str| {
         Error::new(ErrorCode::STORE_DAMAGED, format!("the export makes no instance that opens: {why}"))
             .suggest("export the instance again: nothing was imported")
     };
-    let recovered = recover(&dir).map_err(|error| refused(&error.message()).caused_by(error.into_std()))?;
-    let found = recovered.messages.len();
-    if found != messages {
-        return Err(refused(&format!("of its {messages} messages, {found} are left")));
+    let recovered =
+        recover(&dir, Fsync::Turn).map_err(|error| refused(&error.message()).caused_by(error.into_std()))?;
+    match recovered.messages.len() {
+        found if found == messages => Ok(()),
+        found => Err(refused(&format!("of its {messages} messages, {found} are left"))),
     }
-    EndedTurns::write(&dir, ended)?;
-    store_checksums(&dir, &recovered)
-}
-
-fn begin_turn(events: &mut impl Write, begin: &BeginRecord<'_>, dir: &InstanceDir) -> Result<()> {
-    let mut line = Vec::new();
-    push_with_sum(&mut line, begin, &dir.events())?;
-    events.write_all(&line).map_err(|error| io_error("write", &dir.events(), error))
-}
-
-/// Writes a line, and returns its length.
-fn push(file: &mut impl Write, record: &impl Serialize) -> io::Result<u64> {
-    let mut line = serde_json::to_vec(record)?;
-    line.push(b'\n');
-    file.write_all(&line)?;
-    Ok(line.len() as u64)
 }
 
 /// Writes lines and keeps their count and checksum.

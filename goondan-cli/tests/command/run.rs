@@ -179,7 +179,7 @@ fn kill_9_during_a_turn_loses_no_committed_turn_and_the_instance_opens() {
     let ids: BTreeSet<_> = base.iter().map(|message| message["id"].as_str().unwrap()).collect();
     assert_eq!((base.len(), ids.len()), (7, 7), "every message is stored once");
     let events = fs::read_to_string(fixture.instance("main:default").join("messages/events.jsonl")).unwrap();
-    assert!(events.lines().count() == 1 && events.starts_with("{\"committed\""), "no turn is open: {events}");
+    assert!(events.lines().last().unwrap().starts_with("{\"fold"), "no turn is open: {events}");
 }
 
 #[test]

@@ -142,6 +142,9 @@ codes! {
     STORE_IO = "E_STORE_IO";
     /// A file of an instance is damaged in a way that opening the instance cannot repair.
     STORE_DAMAGED = "E_STORE_DAMAGED";
+    /// Another version of goondan wrote the files of an instance, in another format.
+    // D-34
+    STORE_VERSION = "E_STORE_VERSION";
     /// Another process has the instance open.
     STORE_LOCKED = "E_STORE_LOCKED";
     /// The lock of an open instance was removed or replaced, so that another process may have the instance open.

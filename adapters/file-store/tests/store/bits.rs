@@ -20,7 +20,6 @@ use tempfile::TempDir;
 type State = BTreeMap<ExtensionName, Value>;
 
 const BASE: &str = "messages/base.jsonl";
-const EVENTS: &str = "messages/events.jsonl";
 
 fn id() -> InstanceId {
     InstanceId { agent: AgentName::new("bot").unwrap(), key: InstanceKey::new("k").unwrap() }
@@ -53,8 +52,8 @@ impl Content {
     }
 }
 
-/// Runs a turn with these events, and commits it.
-async fn turn(store: &FileStore, turn: &str, events: Vec<MessageEvent>, state: State, unfinished: bool) {
+/// Runs a turn with these events, and commits it. Unless `closes`, the process ends without closing the conversation.
+async fn turn(store: &FileStore, turn: &str, events: Vec<MessageEvent>, state: State, closes: bool) {
     let (turn, event) = (TurnId::from(turn), AgentEvent::input("where to?"));
     let Opened { base, mut journal, .. } = store.open(&id()).await.unwrap();
     let (mut conversation, _) = Conversation::from_base(base);
@@ -65,23 +64,10 @@ async fn turn(store: &FileStore, turn: &str, events: Vec<MessageEvent>, state: S
     }
     let outcome = TurnOutcome::answered(event.id.clone(), FinishReason::TextResponse);
     let commit = Commit::new(&turn, &conversation, &state).outcome(&outcome, Some(EventDigest::of(&event)));
-    let base = store.instance_dir(&id()).join(BASE);
-    if !unfinished {
-        return journal.commit(commit).await.unwrap();
-    }
-    // The state cannot be written, so the commit is left unfinished. Then the base is as it was before that step, with
-    // the new one beside it if it is to be replaced.
-    let (old, in_the_way) = (fs::read(&base).unwrap(), store.instance_dir(&id()).join("extensions/count.json.tmp"));
-    fs::create_dir(&in_the_way).unwrap();
     journal.commit(commit).await.unwrap();
-    drop(journal);
-    fs::remove_dir(&in_the_way).unwrap();
-    if !conversation.only_appends() {
-        fs::rename(&base, base.with_extension("jsonl.tmp")).unwrap();
+    if closes {
+        journal.close().await.unwrap();
     }
-    fs::write(&base, old).unwrap();
-    let events = fs::read_to_string(store.instance_dir(&id()).join(EVENTS)).unwrap();
-    assert!(events.contains("{\"fold\":"), "the commit is finished: {events}");
 }
 
 fn append(id: &str) -> MessageEvent {
@@ -98,16 +84,17 @@ struct Patient {
 }
 
 impl Patient {
-    /// Two turns were committed; the second is folded unless it is `unfinished`. It appends, and if not `pure`, it also
-    /// removes a message.
-    async fn new(unfinished: bool, pure: bool) -> Self {
+    /// Two turns were committed. The second appends, and if not `pure`, it also removes a message; it `closes` the
+    /// conversation or not. A journal that is `full` was put into the other files after it.
+    async fn new(full: bool, pure: bool, closes: bool) -> Self {
         let workspace = scratch();
         let store = FileStore::open(workspace.path()).unwrap();
+        let store = if full { store.journal_limit(1) } else { store };
         let state = State::from([(name("notes"), json!({ "n": [1, 0.5], "sum": 5 })), (name("count"), json!(1))]);
-        turn(&store, "t1", vec![append("Rome"), append("Oslo")], state, false).await;
+        turn(&store, "t1", vec![append("Rome"), append("Oslo")], state, true).await;
         let mut second = vec![append("Bonn")];
         second.extend((!pure).then(|| MessageEvent::remove("Rome")));
-        turn(&store, "t2", second, State::from([(name("count"), json!(2))]), unfinished).await;
+        turn(&store, "t2", second, State::from([(name("count"), json!(2))]), closes).await;
         let dir = store.instance_dir(&id());
         let mut patient = Self {
             _workspace: workspace,
@@ -166,7 +153,10 @@ impl Patient {
             }
             Err(error) => error,
         };
-        assert!([ErrorCode::STORE_DAMAGED, ErrorCode::EXT_STATE].contains(error.code()), "{what}: {error:?}");
+        assert!(
+            [ErrorCode::STORE_DAMAGED, ErrorCode::EXT_STATE, ErrorCode::STORE_VERSION].contains(error.code()),
+            "{what}: {error:?}"
+        );
         let remedy = error.suggestion().unwrap_or_default();
         assert!(remedy.contains("goondan instance repair"), "{what}: {error:?}");
         if repair {
@@ -229,39 +219,44 @@ async fn flip(what: &str, patient: &Patient, step: usize) {
 
 #[tokio::test]
 #[covers("BITS-01")]
-async fn no_flipped_bit_changes_committed_content_silently() {
-    flip("idle", &Patient::new(false, true).await, 1).await;
+async fn no_flipped_bit_in_a_journal_changes_committed_content_silently() {
+    flip("closed", &Patient::new(false, true, true).await, 1).await;
 }
 
 #[tokio::test]
 #[covers("BITS-01")]
-async fn no_flipped_bit_changes_a_commit_that_is_not_finished() {
-    flip("unfinished", &Patient::new(true, true).await, 1).await;
+async fn no_flipped_bit_after_a_checkpoint_changes_committed_content_silently() {
+    flip("checkpoint", &Patient::new(true, true, true).await, 1).await;
 }
 
 #[tokio::test]
 #[covers("BITS-01")]
-async fn no_flipped_bit_changes_a_rewriting_commit_that_is_not_finished() {
+async fn no_flipped_bit_changes_what_a_process_left_that_was_killed() {
     // Each byte, in another bit than its neighbours.
-    flip("unfinished, rewriting", &Patient::new(true, false).await, 7).await;
+    for pure in [true, false] {
+        flip(if pure { "killed" } else { "killed, rewriting" }, &Patient::new(false, pure, false).await, 7).await;
+    }
+    flip("closed, rewriting", &Patient::new(false, false, true).await, 7).await;
 }
 
 #[tokio::test]
 #[covers("BITS-01")]
 async fn no_file_that_is_cut_or_gone_changes_committed_content_silently() {
-    let patient = Patient::new(false, true).await;
-    for (file, bytes) in &patient.files {
-        let mut counts = Counts::default();
-        let ends = (0..bytes.len()).filter(|at| *at == 0 || bytes[at - 1] == b'\n');
-        for cut in ends {
-            patient.damage(file, Some(bytes[..cut].to_vec()));
-            counts.add(&patient.outcome(&format!("{file}, cut at {cut}"), true).await);
+    for full in [false, true] {
+        let patient = Patient::new(full, true, true).await;
+        for (file, bytes) in &patient.files {
+            let mut counts = Counts::default();
+            let ends = (0..bytes.len()).filter(|at| *at == 0 || bytes[at - 1] == b'\n');
+            for cut in ends {
+                patient.damage(file, Some(bytes[..cut].to_vec()));
+                counts.add(&patient.outcome(&format!("{file}, cut at {cut}"), true).await);
+            }
+            patient.damage(file, None);
+            counts.add(&patient.outcome(&format!("{file} is gone"), true).await);
+            println!("{file}: cut at each line end, and gone: {counts}");
+            // What the journal has is not lost with the base.
+            let is_in_journal = !full && (file == BASE || file.ends_with("json"));
+            assert!(is_in_journal || counts.identical + counts.told == 0, "{file}: {counts}");
         }
-        patient.damage(file, None);
-        counts.add(&patient.outcome(&format!("{file} is gone"), true).await);
-        println!("idle, {file}: cut at each line end, and gone: {counts}");
-        // Messages and states do not depend on the events that were answered.
-        let is_apart = file == EVENTS || file.ends_with("ended.jsonl");
-        assert!(is_apart || counts.identical + counts.told == 0, "{file}: {counts}");
     }
 }

@@ -10,8 +10,10 @@ use goondan_file_store::FileStore;
 use goondan_file_store::Fsync;
 use goondan_runtime::store::Opened;
 use goondan_runtime::{Agent, InstanceId, ScriptItem, ScriptedModel, Store};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::records::{begin, checkpoint, fold};
 
 /// How many levels a record may have.
 const MAX_STORED: usize = 112;
@@ -72,16 +74,16 @@ async fn is_damaged(workspace: &Path, code: ErrorCode) {
     store(workspace).open(&id("k")).await.map(drop).unwrap();
 }
 
-/// Creates the files of an instance.
-fn instance(base: &[String], events: &[String], state: Option<usize>) -> (TempDir, PathBuf) {
+/// Creates the files of an instance, whose journal has the records `events` after its checkpoint.
+fn instance(base: &[String], events: &str, state: Option<usize>) -> (TempDir, PathBuf) {
     let workspace = tempfile::tempdir().unwrap();
     let dir = store(workspace.path()).instance_dir(&id("k"));
     for folder in ["messages", "extensions"] {
         fs::create_dir_all(dir.join(folder)).unwrap();
     }
-    let lines = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    fs::write(dir.join("messages/base.jsonl"), lines(base)).unwrap();
-    fs::write(dir.join("messages/events.jsonl"), lines(events)).unwrap();
+    let base: String = base.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(dir.join("messages/base.jsonl"), &base).unwrap();
+    fs::write(dir.join("messages/events.jsonl"), checkpoint(&base, &json!({})) + events).unwrap();
     if let Some(levels) = state {
         fs::write(dir.join("extensions/tree.json"), nested(levels) + "\n").unwrap();
     }
@@ -119,7 +121,7 @@ async fn opens_and_goes_on(levels: usize, workspace: &Path) {
 async fn committed_messages_up_to_the_limit_open_and_deeper_ones_are_damaged() {
     for levels in depths() {
         let base = messages(levels);
-        let (workspace, dir) = instance(&base, &[], None);
+        let (workspace, dir) = instance(&base, "", None);
         // The output of the tool is inside of five levels.
         if levels + 5 > MAX_STORED {
             is_damaged(workspace.path(), ErrorCode::STORE_DAMAGED).await;
@@ -136,9 +138,7 @@ async fn committed_messages_up_to_the_limit_open_and_deeper_ones_are_damaged() {
 async fn an_interrupted_turn_with_values_up_to_the_limit_is_closed() {
     for levels in depths() {
         let appended = messages(levels).map(|message| format!(r#"{{"type":"append","message":{message}}}"#));
-        let mut events = vec![r#"{"turn":"t","baseBytes":0}"#.to_owned()];
-        events.extend(appended);
-        let (workspace, _) = instance(&[], &events, None);
+        let (workspace, _) = instance(&[], &format!("{}{}\n{}\n", begin("t"), appended[0], appended[1]), None);
         // A line of an event is one level more.
         if levels + 6 > MAX_STORED {
             is_damaged(workspace.path(), ErrorCode::STORE_DAMAGED).await;
@@ -161,7 +161,7 @@ async fn open(workspace: &Path) -> Opened {
 async fn state_up_to_the_limit_is_read_from_its_file_and_from_a_commit() {
     let tree = ExtensionName::new("tree").unwrap();
     for levels in depths() {
-        let (workspace, _) = instance(&[], &[], Some(levels));
+        let (workspace, _) = instance(&[], "", Some(levels));
         if levels > MAX_STORED {
             is_damaged(workspace.path(), ErrorCode::EXT_STATE).await;
         } else {
@@ -169,9 +169,8 @@ async fn state_up_to_the_limit_is_read_from_its_file_and_from_a_commit() {
         }
 
         // The process died between the commit and the state file.
-        let fold =
-            format!(r#"{{"fold":"t","pure":true,"baseBytesAfter":0,"crc":0,"state":{{"tree":{}}}}}"#, nested(levels));
-        let events = [r#"{"turn":"t","baseBytes":0}"#.to_owned(), fold];
+        let state = format!("{{\"tree\":{}}}", nested(levels));
+        let events = begin("t") + &fold("t", true, &begin("t"), &state);
         let (workspace, dir) = instance(&[], &events, None);
         if levels + 2 > MAX_STORED {
             is_damaged(workspace.path(), ErrorCode::STORE_DAMAGED).await;
@@ -179,7 +178,9 @@ async fn state_up_to_the_limit_is_read_from_its_file_and_from_a_commit() {
         }
         let first = open(workspace.path()).await.state;
         assert!(is_nested(&first[&tree], levels));
-        assert_eq!(open(workspace.path()).await.state, first);
+        let again = open(workspace.path()).await;
+        assert_eq!(again.state, first);
+        again.journal.close().await.unwrap();
         assert!(dir.join("extensions/tree.json").exists());
         let mut export = Vec::new();
         store(workspace.path()).export(&id("k"), &mut export).unwrap();

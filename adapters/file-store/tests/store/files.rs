@@ -1,5 +1,4 @@
-//! The file store through the `Store` trait: what it persists, the content of its files, and how it reads the files of
-//! other implementations.
+//! The file store through the `Store` trait: what it persists, and the content of its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,11 +7,14 @@ use std::path::{Path, PathBuf};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, ExtensionName, InstanceKey, Message, MessageEvent, TurnId,
 };
-use goondan_file_store::{FileStore, workspace_id};
+use goondan_covers::covers;
+use goondan_file_store::{FileStore, Fsync, workspace_id};
 use goondan_runtime::store::{Commit, Durability, Interrupted, Journal, Opened, TurnStart};
 use goondan_runtime::{InstanceId, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::records::{begin, checkpoint, fold, with_sum};
 
 type State = BTreeMap<ExtensionName, Value>;
 
@@ -26,8 +28,11 @@ struct Live {
 
 impl Live {
     async fn open(workspace: &Path, key: &str) -> Result<Self, Error> {
-        let Opened { base, interrupted, state, journal, .. } =
-            FileStore::open(workspace).unwrap().open(&id(key)).await?;
+        Self::open_in(&FileStore::open(workspace).unwrap(), key).await
+    }
+
+    async fn open_in(store: &FileStore, key: &str) -> Result<Self, Error> {
+        let Opened { base, interrupted, state, journal, .. } = store.open(&id(key)).await?;
         let (mut conversation, _) = Conversation::from_base(base);
         for event in interrupted.iter().flat_map(|interrupted| &interrupted.events) {
             conversation.apply(event.clone())?;
@@ -87,16 +92,9 @@ async fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     (workspace, dir)
 }
 
-/// Returns a record with the checksum that ends its line.
-fn with_sum(record: &str) -> String {
-    let text = record.strip_suffix('}').unwrap();
-    format!("{text},\"sum\":{}}}\n", crc32fast::hash(text.as_bytes()))
-}
-
-/// Returns the record that a commit leaves.
-fn committed(turn: &str, base: &str, state: &Value) -> String {
-    let (bytes, crc) = (base.len(), crc32fast::hash(base.as_bytes()));
-    with_sum(&format!("{{\"committed\":\"{turn}\",\"baseBytes\":{bytes},\"crc\":{crc},\"state\":{state}}}"))
+/// Returns the record of an event that appends.
+fn event(message: &str) -> String {
+    format!("{{\"type\":\"append\",\"message\":{}}}\n", line(message))
 }
 
 fn line(message: &str) -> String {
@@ -190,13 +188,10 @@ async fn files_have_the_documented_form() {
     live.emit(MessageEvent::remove("x"));
     live.emit(MessageEvent::truncate());
     live.journal.flush(Durability::Flushed).await.unwrap();
-    let recorded = format!(
-        "{{\"type\":\"append\",\"message\":{}}}\n\
-         {{\"type\":\"remove\",\"targetId\":\"x\"}}\n{{\"type\":\"truncate\"}}\n",
-        line("a")
-    );
-    let begin = with_sum(r#"{"turn":"t1","baseBytes":0}"#);
-    assert_eq!(read("messages/events.jsonl"), begin + &recorded);
+    let recorded =
+        format!("{}{}{{\"type\":\"remove\",\"targetId\":\"x\"}}\n{{\"type\":\"truncate\"}}\n", begin("t1"), event("a"));
+    let before = checkpoint("", &json!({}));
+    assert_eq!(read("messages/events.jsonl"), format!("{before}{recorded}"));
     let metadata: Value = serde_json::from_str(&read("metadata.json")).unwrap();
     assert_eq!((&metadata["status"], &metadata["agentName"]), (&json!("processing"), &json!("bot")));
     assert_eq!(metadata["instanceKey"], "user:1");
@@ -204,64 +199,90 @@ async fn files_have_the_documented_form() {
 
     live.emit(MessageEvent::append(serde_json::from_str(&line("b")).unwrap()));
     live.commit("t1", &state(&[("my-notes", json!({"n": [1, "zwei", null]}))])).await.unwrap();
-    assert_eq!(read("messages/base.jsonl"), line("b") + "\n");
-    let state = "{\"n\":[1,\"zwei\",null]}\n";
-    assert_eq!(read("extensions/my-notes.json"), state);
-    let state = json!({ "my-notes": crc32fast::hash(state.as_bytes()) });
-    assert_eq!(read("messages/events.jsonl"), committed("t1", &read("messages/base.jsonl"), &state));
+    let state = json!({ "my-notes": { "n": [1, "zwei", null] } });
+    let records = format!("{recorded}{}", event("b"));
+    let committed = format!("{before}{records}{}", fold("t1", false, &records, &state));
+    assert_eq!(read("messages/events.jsonl"), committed);
+    assert_eq!(read("messages/base.jsonl"), "", "a turn that does more than append is shown at the end");
+    live.turn("t2", [append("c")], &State::new()).await;
+    assert!(read("messages/events.jsonl").starts_with(&(committed + "{\"turn\":\"t2\",\"after\":\"t1\",")));
     let idle: Value = serde_json::from_str(&read("metadata.json")).unwrap();
     assert_eq!((&idle["status"], &idle["createdAt"]), (&json!("idle"), &metadata["createdAt"]));
     assert!(idle["updatedAt"].as_str().unwrap() >= metadata["updatedAt"].as_str().unwrap());
+    live.journal.close().await.unwrap();
+    let base = read("messages/base.jsonl");
+    assert!(base.starts_with(&(line("b") + "\n{\"id\":\"c\",")), "{base}");
+    assert_eq!(read("extensions/my-notes.json"), "{\"n\":[1,\"zwei\",null]}\n");
+    let (bytes, crc) = (base.len(), crc32fast::hash(base.as_bytes()));
+    let folded = with_sum(&format!("{{\"folded\":\"t2\",\"baseBytes\":{bytes},\"crc\":{crc}}}"));
+    assert!(read("messages/events.jsonl").ends_with(&folded));
     let names: BTreeSet<_> = fs::read_dir(instance.join("messages")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, BTreeSet::from(["base.jsonl".into(), "events.jsonl".into()]));
 }
 
 #[tokio::test]
-async fn the_record_of_a_commit_holds_what_folding_again_needs() {
-    // The base cannot be written, so the fold record stays in the events.
+async fn a_full_journal_is_put_into_the_other_files() {
+    for rewrites in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FileStore::open(dir.path()).unwrap().journal_limit(2_000);
+        let mut live = Live::open_in(&store, "k").await.unwrap();
+        let events = dir.path().join("instances/bot:k/messages/events.jsonl");
+        let mut lengths = Vec::new();
+        for turn in 0..30 {
+            let mut changes = vec![append(&format!("m{turn}"))];
+            changes.extend((rewrites && turn > 0).then(|| MessageEvent::remove(format!("m{}", turn - 1))));
+            live.turn(&format!("t{turn}"), changes, &state(&[("count", json!(turn))])).await;
+            lengths.push(fs::metadata(&events).unwrap().len());
+        }
+        assert!(lengths.windows(2).filter(|pair| pair[1] < pair[0]).count() > 2, "{lengths:?}");
+        assert!(lengths.iter().all(|length| *length < 3_000), "{lengths:?}");
+        let texts = live.texts();
+        drop(live);
+        let live = Live::open(dir.path(), "k").await.unwrap();
+        assert_eq!((live.texts(), live.state), (texts, state(&[("count", json!(29))])));
+    }
+}
+
+#[tokio::test]
+async fn a_base_that_cannot_be_written_holds_back_the_next_turn_and_loses_none() {
     let (workspace, dir) = workspace(&[]).await;
     let mut live = Live::open(workspace.path(), "k").await.unwrap();
-    fs::remove_file(dir.join("messages/base.jsonl")).unwrap();
-    fs::create_dir(dir.join("messages/base.jsonl")).unwrap();
-    let message: Message = serde_json::from_str(&line("a")).unwrap();
-    live.turn("t1", [MessageEvent::append(message)], &state(&[("notes", json!(1))])).await;
-    let base = line("a") + "\n";
-    let begin = with_sum(r#"{"turn":"t1","baseBytes":0}"#);
-    let before = format!("{begin}{{\"type\":\"append\",\"message\":{}}}\n", line("a"));
-    let record = with_sum(&format!(
-        "{{\"fold\":\"t1\",\"pure\":true,\"baseBytesAfter\":{},\"crc\":{},\"eventsCrc\":{},\"state\":{{\"notes\":1}}}}",
-        base.len(),
-        crc32fast::hash(base.as_bytes()),
-        crc32fast::hash(before.as_bytes())
-    ));
-    let events = fs::read_to_string(dir.join("messages/events.jsonl")).unwrap();
-    assert!(events.ends_with(&record), "{events}");
+    let base = dir.join("messages/base.jsonl");
+    fs::remove_file(&base).unwrap();
+    fs::create_dir(&base).unwrap();
+    live.turn("t1", [append("a")], &state(&[("notes", json!(1))])).await;
 
-    // The turn is committed; the next one cannot begin until its files are written.
+    // The turn is committed; the next one cannot begin while the base is something else.
     let error = live.journal.begin(TurnStart::new(&"t2".into())).unwrap_err();
     assert_eq!(error.code(), &ErrorCode::STORE_IO);
     assert!(error.message().contains("base.jsonl"), "{error:?}");
-    fs::remove_dir(dir.join("messages/base.jsonl")).unwrap();
+    fs::remove_dir(&base).unwrap();
     live.turn("t2", [append("b")], &State::new()).await;
-    drop(live);
+    live.journal.close().await.unwrap();
+    assert_eq!(fs::read_to_string(&base).unwrap().lines().count(), 2);
     let live = Live::open(workspace.path(), "k").await.unwrap();
     assert_eq!(live.texts(), ["text of a", "text of b"]);
     assert_eq!(live.state, state(&[("notes", json!(1))]));
 }
 
 #[tokio::test]
-async fn a_commit_that_is_left_unfinished_is_finished_by_the_next_opening() {
+async fn a_checkpoint_that_fails_fails_no_turn() {
     for changes in [vec![append("b")], vec![append("b"), MessageEvent::remove("a")]] {
-        let (workspace, dir) = workspace(&[]).await;
-        let mut live = Live::open(workspace.path(), "k").await.unwrap();
+        let workspace = tempfile::tempdir().unwrap();
+        let store = FileStore::open(workspace.path()).unwrap().journal_limit(1);
+        let mut live = Live::open_in(&store, "k").await.unwrap();
         live.turn("t1", [append("a")], &State::new()).await;
-        fs::remove_dir(dir.join("extensions")).unwrap();
-        fs::write(dir.join("extensions"), "in the way").unwrap();
+        let in_the_way = workspace.path().join("instances/bot:k/extensions");
+        fs::write(&in_the_way, "in the way").unwrap();
         live.turn("t2", changes, &state(&[("notes", json!(1))])).await;
         let texts = live.texts();
-        drop(live);
-        assert_eq!(refusal(workspace.path()).await.code(), &ErrorCode::STORE_IO);
-        fs::remove_file(dir.join("extensions")).unwrap();
+        let error = live.journal.begin(TurnStart::new(&"t3".into())).unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::STORE_IO, "{error:?}");
+        fs::remove_file(&in_the_way).unwrap();
+        live.turn("t3", [], &State::new()).await;
+        live.turn("t4", [], &State::new()).await;
+        live.journal.close().await.unwrap();
+        assert_eq!(fs::read_to_string(in_the_way.join("notes.json")).unwrap(), "1\n");
         let live = Live::open(workspace.path(), "k").await.unwrap();
         assert_eq!((live.texts(), live.interrupted), (texts, None));
         assert_eq!(live.state, state(&[("notes", json!(1))]));
@@ -335,7 +356,7 @@ async fn opening_a_store_creates_nothing() {
 
 #[tokio::test]
 async fn a_torn_last_line_is_cut_off_and_kept_aside() {
-    let events = format!("{{\"turn\":\"t\",\"baseBytes\":0}}\n{{\"type\":\"append\",\"message\":{}}}\n", line("a"));
+    let events = format!("{}{}{}", checkpoint("", &json!({})), begin("t"), event("a"));
     let torn = r#"{"type":"append","mess"#;
     let (workspace, dir) = workspace(&[("messages/events.jsonl", &format!("{events}{torn}"))]).await;
     let mut live = Live::open(workspace.path(), "k").await.unwrap();
@@ -345,22 +366,23 @@ async fn a_torn_last_line_is_cut_off_and_kept_aside() {
     live.commit("t", &State::new()).await.unwrap();
     drop(live);
 
+    // What a turn appends to the base is in the journal too, so nothing of it need be kept.
     let base = read("messages/base.jsonl");
-    for n in 1..=2 {
-        fs::write(dir.join("messages/base.jsonl"), format!("{base}{{\"id")).unwrap();
+    for torn in [&base[..base.len() / 2], "", &("\0".repeat(9) + &base[9..])] {
+        fs::write(dir.join("messages/base.jsonl"), torn).unwrap();
         assert_eq!(Live::open(workspace.path(), "k").await.unwrap().texts(), ["text of a"]);
         assert_eq!(read("messages/base.jsonl"), base);
-        assert_eq!(read(&format!("messages/base.jsonl.corrupt-{n}")), "{\"id");
+        assert!(!dir.join("messages/base.jsonl.corrupt-1").exists());
     }
 }
 
 #[tokio::test]
 async fn a_commit_with_pages_that_were_never_written_does_not_count() {
-    let begin = r#"{"turn":"t","baseBytes":0}"#;
-    let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
-    let fold = r#"{"fold":"t","pure":true,"baseBytesAfter":9,"crc":1,"state":{}}"#;
-    for (before, expected) in [(format!("{begin}\n{event}\n"), Some(1)), (String::new(), None)] {
-        let lost = format!("\0\0\0\n{fold}\n");
+    let turn = begin("t") + &event("a");
+    let fold = fold("t", true, &turn, &json!({}));
+    for (before, expected) in [(turn.as_str(), Some(1)), ("", None)] {
+        let before = checkpoint("", &json!({})) + before;
+        let lost = format!("\0\0\0\n{fold}");
         let (workspace, dir) = workspace(&[("messages/events.jsonl", &format!("{before}{lost}"))]).await;
         let live = Live::open(workspace.path(), "k").await.unwrap();
         assert_eq!(live.interrupted.map(|turn| turn.events.len()), expected);
@@ -368,56 +390,119 @@ async fn a_commit_with_pages_that_were_never_written_does_not_count() {
     }
 }
 
+/// Each commit syncs everything before it, so pages of zeros before another turn were not left by a crash.
+#[tokio::test]
+async fn a_zeroed_page_before_the_last_turn_is_damage() {
+    let (workspace, dir) = workspace(&[]).await;
+    let mut live = Live::open(workspace.path(), "k").await.unwrap();
+    for turn in ["t1", "t2", "t3"] {
+        live.turn(turn, [append(turn)], &State::new()).await;
+    }
+    drop(live);
+    let events = dir.join("messages/events.jsonl");
+    let mut bytes = fs::read(&events).unwrap();
+    let at = bytes.windows(10).position(|bytes| bytes == b"text of t1").unwrap();
+    bytes[at..at + 60].fill(0);
+    fs::write(&events, &bytes).unwrap();
+    let error = refusal(workspace.path()).await;
+    assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
+    assert!(error.message().contains("events.jsonl, line 3:"), "{error:?}");
+    assert_eq!(fs::read(&events).unwrap(), bytes, "it is left as it is");
+}
+
 #[tokio::test]
 async fn records_of_a_later_version_are_kept_aside() {
-    let begin = r#"{"turn":"t","baseBytes":0}"#;
-    let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
+    let before = checkpoint("", &json!({})) + &begin("t");
     let unknown = "{\"type\":\"reorder\"}\n{\"note\":\"x\"}\n";
-    let events = format!("{begin}\n{unknown}{event}\n");
+    let events = format!("{before}{unknown}{}", event("a"));
     let (workspace, dir) = workspace(&[("messages/events.jsonl", &events)]).await;
+    let aside = dir.join("messages/events.jsonl.corrupt-1");
     for _ in 0..2 {
         let live = Live::open(workspace.path(), "k").await.unwrap();
         assert_eq!(live.interrupted.unwrap().events.len(), 1);
-        assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap(), unknown);
+        assert_eq!(fs::read_to_string(&aside).unwrap(), unknown);
         assert!(!dir.join("messages/events.jsonl.corrupt-2").exists());
     }
+
+    // Those of a committed turn are kept aside when the journal starts anew.
+    fs::remove_file(&aside).unwrap();
+    let turn = format!("{}{unknown}{}", begin("t"), event("a"));
+    let events = format!("{}{turn}{}", checkpoint("", &json!({})), fold("t", true, &turn, &json!({})));
+    fs::write(dir.join("messages/events.jsonl"), &events).unwrap();
+    assert_eq!(Live::open(workspace.path(), "k").await.unwrap().texts(), ["text of a"]);
+    assert!(!aside.exists());
+    let store = FileStore::open(workspace.path()).unwrap().journal_limit(1);
+    let mut live = Live::open_in(&store, "k").await.unwrap();
+    live.turn("t2", [append("b")], &State::new()).await;
+    assert_eq!(fs::read_to_string(&aside).unwrap(), unknown);
+    drop(live);
+    assert_eq!(Live::open(workspace.path(), "k").await.unwrap().texts(), ["text of a", "text of b"]);
 }
 
 #[tokio::test]
 async fn damage_in_the_middle_stops_with_file_and_line() {
-    let begin = r#"{"turn":"t","baseBytes":0}"#;
-    let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
-    let fold = r#"{"fold":"t","pure":true,"baseBytesAfter":0,"crc":0,"state":{}}"#;
-    let (a, b) = (line("a"), line("b"));
-    for (file, content, number) in [
-        ("base.jsonl", format!("{a}\n{{\"id\n{b}\n"), 2),
-        ("base.jsonl", format!("{a}\n\n{{\"id\":\"b\"}}\n"), 3),
-        ("base.jsonl", format!("{a}\n{{\"id\":\"b\"}}"), 2),
-        ("base.jsonl", format!("{a}\nrubbish\n"), 2),
-        ("events.jsonl", format!("{begin}\nrubbish\n{event}\n"), 2),
-        ("events.jsonl", format!("{begin}\n{{\"type\":\"append\"}}\n"), 2),
-        ("events.jsonl", format!("{begin}\n7\n"), 2),
-        ("events.jsonl", format!("{begin}\n{event}\n{begin}\n"), 3),
-        ("events.jsonl", format!("{begin}\n{fold}\n{event}\n"), 3),
-        ("events.jsonl", format!("{event}\n{fold}\n"), 2),
-        ("events.jsonl", format!("{begin}\n{{\"fold\":\"other\",\"pure\":true}}\n"), 2),
+    let (first, turn) = (checkpoint("", &json!({})), begin("t"));
+    let a = event("a");
+    let whole = format!("{turn}{a}");
+    let fold_of = |turn: &str, records: &str| fold(turn, true, records, &json!({}));
+    for (content, number) in [
+        (format!("{first}{turn}rubbish\n{a}"), 3),
+        (format!("{first}{turn}{{\"type\":\"append\"}}\n"), 3),
+        (format!("{first}{turn}7\n"), 3),
+        (format!("{first}{turn}{a}{}", begin("t2")), 4),
+        (format!("{first}{whole}{}{a}", fold_of("t", &whole)), 5),
+        (format!("{first}{a}"), 2),
+        (format!("{first}{whole}{}", fold_of("other", &whole)), 4),
+        (format!("{first}{whole}{}", fold_of("t", &turn)), 4),
+        (format!("{first}{whole}{}{}", fold_of("t", &whole), begin("t2")), 5),
+        (format!("{first}{whole}{first}"), 4),
+        (format!("{first}{}", with_sum("{\"folded\":\"t\",\"baseBytes\":0,\"crc\":0}")), 2),
+        (with_sum("{\"folded\":\"t\",\"baseBytes\":0,\"crc\":0}"), 1),
+        (first.replace(":0,", ":1,"), 1),
     ] {
-        let (workspace, dir) = workspace(&[(&format!("messages/{file}"), &content)]).await;
+        let (workspace, dir) = workspace(&[("messages/events.jsonl", &content)]).await;
         let error = refusal(workspace.path()).await;
         assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED, "{content}");
-        assert!(error.message().contains(&format!("{file}, line {number}:")), "{error:?}\n{content}");
-        assert_eq!(fs::read_to_string(dir.join("messages").join(file)).unwrap(), content, "it is left as it is");
+        assert!(error.message().contains(&format!("events.jsonl, line {number}:")), "{error:?}\n{content}");
+        assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl")).unwrap(), content, "it is left as it is");
+    }
+    let (a, b) = (line("a"), line("b"));
+    for (base, number) in [(format!("{a}\n{{\"id\n{b}\n"), 2), (format!("{a}\n\n{{\"id\":\"b\"}}\n"), 3)] {
+        let events = checkpoint(&format!("{a}\n{b}\n"), &json!({}));
+        let (workspace, dir) = workspace(&[("messages/base.jsonl", &base), ("messages/events.jsonl", &events)]).await;
+        let error = refusal(workspace.path()).await;
+        assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED, "{base}");
+        assert!(error.message().contains(&format!("base.jsonl, line {number}:")), "{error:?}\n{base}");
+        assert_eq!(fs::read_to_string(dir.join("messages/base.jsonl")).unwrap(), base, "it is left as it is");
+    }
+}
+
+#[tokio::test]
+#[covers("D-34")]
+async fn a_directory_of_another_version_is_refused_with_what_to_do() {
+    let base = line("a") + "\n";
+    let earlier = with_sum(r#"{"committed":"t","baseBytes":0,"crc":0,"state":{}}"#);
+    let later = checkpoint("", &json!({})).replace("\"format\":1", "\"format\":2");
+    let later = with_sum(later.split(",\"sum\"").next().map(|text| format!("{text}}}")).unwrap().as_str());
+    for (events, base) in
+        [(earlier, ""), (begin("t"), ""), (event("a"), ""), (later, ""), (String::new(), base.as_str())]
+    {
+        let (workspace, dir) = workspace(&[("messages/events.jsonl", &events), ("messages/base.jsonl", base)]).await;
+        let before = fs::read_dir(dir.join("messages")).unwrap().count();
+        let error = refusal(workspace.path()).await;
+        assert_eq!(error.code(), &ErrorCode::STORE_VERSION, "{error:?}");
+        assert!(error.suggestion().unwrap().contains("export the instance with the version"), "{error:?}");
+        assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl")).unwrap(), events);
+        assert_eq!(fs::read_dir(dir.join("messages")).unwrap().count(), before);
     }
 }
 
 #[tokio::test]
 async fn a_base_that_lost_bytes_or_was_replaced_is_refused() {
-    let base = line("a") + "\n";
-    let fold = r#"{"fold":"t","pure":false,"baseBytesAfter":1,"crc":7,"state":{}}"#;
-    let longer = format!("{{\"turn\":\"t\",\"baseBytes\":{}}}\n", base.len() + 1);
-    let shorter = format!("{{\"turn\":\"t\",\"baseBytes\":{}}}\n{fold}\n", base.len() - 1);
-    for (events, what) in [(longer, "has lost bytes"), (shorter, "neither the one before")] {
-        let (workspace, _) = workspace(&[("messages/events.jsonl", &events), ("messages/base.jsonl", &base)]).await;
+    let (a, b) = (line("a") + "\n", line("b") + "\n");
+    let events = checkpoint(&format!("{a}{b}"), &json!({}));
+    for (base, what) in [(&a, "bytes, and had"), (&format!("{b}{a}"), "are not those of the last checkpoint")] {
+        let (workspace, _) = workspace(&[("messages/events.jsonl", &events), ("messages/base.jsonl", base)]).await;
         let error = refusal(workspace.path()).await;
         assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
         assert!(error.message().contains("base.jsonl") && error.message().contains(what), "{error:?}");
@@ -425,29 +510,50 @@ async fn a_base_that_lost_bytes_or_was_replaced_is_refused() {
 }
 
 #[tokio::test]
-async fn what_another_program_adds_to_the_base_during_a_turn_is_kept_aside() {
-    let (a, foreign) = (line("a") + "\n", line("foreign").repeat(9) + "\n");
-    let begin = format!("{{\"turn\":\"t\",\"baseBytes\":{}}}\n", a.len());
-    let (workspace, dir) = workspace(&[("messages/events.jsonl", &begin), ("messages/base.jsonl", &a)]).await;
-    let add = || fs::write(dir.join("messages/base.jsonl"), format!("{a}{foreign}")).unwrap();
-    let kept = |n| fs::read_to_string(dir.join(format!("messages/base.jsonl.corrupt-{n}"))).unwrap();
-    add();
-    let mut live = Live::open(workspace.path(), "k").await.unwrap();
-    assert_eq!((live.texts(), kept(1)), (vec!["text of a".to_owned()], foreign.clone()));
+async fn a_base_that_has_more_than_the_journal_is_refused() {
+    let a = line("a") + "\n";
+    let events = checkpoint(&a, &json!({}));
+    let foreign = a.clone() + &line("foreign");
+    let (workspace, dir) = workspace(&[("messages/events.jsonl", &events), ("messages/base.jsonl", &foreign)]).await;
+    let error = refusal(workspace.path()).await;
+    assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
+    let what = format!("what follows the first {} bytes is not what the turns", a.len());
+    assert!(error.message().contains("base.jsonl") && error.message().contains(&what), "{error:?}");
+    assert_eq!(fs::read_to_string(dir.join("messages/base.jsonl")).unwrap(), foreign, "it is left as it is");
+    // Without syncs, a machine that stopped may have kept more of the base than of the journal.
+    let store = FileStore::open(workspace.path()).unwrap().fsync(Fsync::Never);
+    assert_eq!(store.open(&id("k")).await.unwrap().base.len(), 1);
+    assert_eq!(fs::read_to_string(dir.join("messages/base.jsonl.corrupt-1")).unwrap(), line("foreign"));
+}
 
-    add();
-    live.emit(append("b"));
-    live.commit("t", &State::new()).await.unwrap();
-    live.turn("t2", [append("c")], &State::new()).await;
-    assert_eq!(kept(2), foreign);
+#[tokio::test]
+async fn what_another_program_does_to_the_base_of_an_open_instance_holds_back_the_next_turn() {
+    let (workspace, dir) = workspace(&[]).await;
+    let mut live = Live::open(workspace.path(), "k").await.unwrap();
+    live.turn("t1", [append("a")], &State::new()).await;
+    let base = dir.join("messages/base.jsonl");
+    let foreign = fs::read_to_string(&base).unwrap() + &line("foreign") + "\n";
+    fs::write(&base, &foreign).unwrap();
+    live.turn("t2", [append("b")], &State::new()).await;
+    let error = live.journal.begin(TurnStart::new(&"t3".into())).unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED, "{error:?}");
+    assert_eq!(fs::read_to_string(&base).unwrap(), foreign, "nothing is written over it");
     drop(live);
+    let store = FileStore::open(workspace.path()).unwrap();
+    assert_eq!(store.repair(&id("k")).unwrap().len(), 1);
     let live = Live::open(workspace.path(), "k").await.unwrap();
-    assert_eq!(live.texts(), ["text of a", "text of b", "text of c"]);
+    assert_eq!(live.texts(), ["text of a", "text of foreign", "text of b"]);
 }
 
 #[tokio::test]
 async fn an_unreadable_state_file_is_not_reset() {
-    let (workspace, dir) = workspace(&[("extensions/notes.json", "{\"n\":"), ("extensions/Other One.json", "?")]).await;
+    let events = checkpoint("", &json!({}));
+    let files = [
+        ("messages/events.jsonl", events.as_str()),
+        ("extensions/notes.json", "{\"n\":"),
+        ("extensions/Other One.json", "?"),
+    ];
+    let (workspace, dir) = workspace(&files).await;
     let error = refusal(workspace.path()).await;
     assert_eq!(error.code(), &ErrorCode::from("E_EXT_STATE"));
     assert!(error.message().contains("extensions/notes.json"), "{error:?}");
@@ -457,9 +563,10 @@ async fn an_unreadable_state_file_is_not_reset() {
 }
 
 #[tokio::test]
-async fn a_base_of_another_implementation_loads_and_is_added_to() {
-    let foreign = format!("{}\r\n\r\n\n{}", line("a"), line("b"));
-    let (workspace, dir) = workspace(&[("messages/base.jsonl", &foreign)]).await;
+async fn a_base_that_was_accepted_without_its_last_line_end_is_added_to() {
+    let edited = format!("{}\r\n\r\n\n{}", line("a"), line("b"));
+    let (workspace, dir) = workspace(&[("messages/base.jsonl", &edited)]).await;
+    FileStore::open(workspace.path()).unwrap().repair(&id("k")).unwrap();
     let mut live = Live::open(workspace.path(), "k").await.unwrap();
     assert_eq!(live.texts(), ["text of a", "text of b"]);
     live.turn("t0", [], &State::new()).await;
@@ -467,30 +574,8 @@ async fn a_base_of_another_implementation_loads_and_is_added_to() {
     live.turn("t2", [append("d")], &State::new()).await;
     drop(live);
     let base = fs::read_to_string(dir.join("messages/base.jsonl")).unwrap();
-    assert!(base.starts_with(&format!("{foreign}\n{{\"id\":\"c\"")), "{base}");
+    assert!(base.starts_with(&format!("{edited}\n{{\"id\":\"c\"")), "{base}");
     assert_eq!(Live::open(workspace.path(), "k").await.unwrap().texts().len(), 4);
-}
-
-#[tokio::test]
-async fn events_of_another_implementation_are_an_interrupted_turn() {
-    let (a, b) = (line("a"), line("b"));
-    // `a` was already in the base when the other implementation crashed (F-CONV: applied once).
-    let foreign = format!(
-        "{{\"type\":\"append\",\"message\":{a}}}\r\n\n{{\"type\":\"append\",\"message\":{b}}}\n{{\"type\":\"remove\",\"targetId\":\"a\"}}"
-    );
-    let (workspace, _) = workspace(&[("messages/events.jsonl", &foreign), ("messages/base.jsonl", &a)]).await;
-    for _ in 0..2 {
-        let live = Live::open(workspace.path(), "k").await.unwrap();
-        let interrupted = live.interrupted.as_ref().unwrap();
-        assert_eq!((interrupted.turn.as_str(), interrupted.events.len()), ("recovered", 2));
-        assert_eq!(live.texts(), ["text of b"]);
-    }
-    let mut live = Live::open(workspace.path(), "k").await.unwrap();
-    live.emit(append("c"));
-    live.commit("recovered", &State::new()).await.unwrap();
-    drop(live);
-    let live = Live::open(workspace.path(), "k").await.unwrap();
-    assert_eq!((live.texts().len(), live.interrupted), (2, None));
 }
 
 #[tokio::test]
@@ -500,9 +585,9 @@ async fn missing_files_are_a_fresh_instance() {
     let mut live = Live::open(workspace.path(), "k").await.unwrap();
     live.turn("t", [append("a")], &State::new()).await;
     drop(live);
-    fs::remove_file(dir.join("messages/events.jsonl")).unwrap();
+    fs::remove_file(dir.join("messages/base.jsonl")).unwrap();
     fs::remove_file(dir.join("metadata.json")).unwrap();
-    assert_eq!(Live::open(workspace.path(), "k").await.unwrap().texts(), ["text of a"]);
+    assert_eq!(Live::open(workspace.path(), "k").await.unwrap().texts(), ["text of a"], "the journal has all of it");
     let metadata: Value = serde_json::from_slice(&fs::read(dir.join("metadata.json")).unwrap()).unwrap();
     assert_eq!(metadata["instanceKey"], "k");
 }

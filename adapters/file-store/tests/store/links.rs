@@ -117,7 +117,7 @@ async fn turn(opened: Opened, text: &str) -> Result<(), Error> {
 /// Creates an instance with messages, state, runtime events, and an interrupted turn whose last record is torn.
 async fn workspace() -> (TempDir, FileStore) {
     let workspace = tempfile::tempdir().unwrap();
-    let store = FileStore::open(workspace.path()).unwrap().fsync(Fsync::Never);
+    let store = FileStore::open(workspace.path()).unwrap().fsync(Fsync::Never).journal_limit(1);
     turn(store.open(&id("k")).await.unwrap(), "hidden").await.unwrap();
     let mut journal = store.open(&id("k")).await.unwrap().journal;
     journal.begin(TurnStart::new(&"interrupted".into())).unwrap();

@@ -5,7 +5,6 @@
 #[cfg(unix)]
 mod bad;
 mod bits;
-mod crash;
 #[cfg(unix)]
 mod deep;
 mod disk;
@@ -17,5 +16,6 @@ mod lock;
 mod outcome;
 #[cfg(unix)]
 mod private;
+mod records;
 mod repair;
 mod shared;

@@ -43,7 +43,8 @@ async fn child_that_runs_with_another_umask() {
     run(&store).await;
     // A torn line is kept aside, in a file that is made too.
     let events = store.instance_dir(&id()).join("messages/events.jsonl");
-    fs::write(&events, "{\"type\":\"app").unwrap();
+    let torn = fs::read_to_string(&events).unwrap() + "{\"turn\":\"t";
+    fs::write(&events, torn).unwrap();
     run(&store).await;
     let mut export = Vec::new();
     store.export(&id(), &mut export).unwrap();

@@ -21,10 +21,11 @@ fn append(id: &str) -> MessageEvent {
     MessageEvent::append(Message::user(format!("text of {id}")).with_id(id).with_metadata("score", 0.1 + 0.2))
 }
 
-/// Creates an instance with two committed messages and a state, and a turn that was interrupted after two events.
+/// Creates an instance with two committed messages and a state, which are in their files, and a turn that was
+/// interrupted after two events.
 async fn instance() -> (TempDir, FileStore, PathBuf) {
     let workspace = tempfile::tempdir().unwrap();
-    let store = FileStore::open(workspace.path()).unwrap();
+    let store = FileStore::open(workspace.path()).unwrap().journal_limit(1);
     let Opened { mut journal, .. } = store.open(&id("k")).await.unwrap();
     let (turn, mut conversation) = (TurnId::from("t1"), Conversation::default());
     journal.begin(TurnStart::new(&turn)).unwrap();
@@ -94,9 +95,7 @@ async fn rubbish_between_events_and_in_a_state_is_moved_aside() {
     assert_eq!(plan.iter().map(|fault| fault.line).collect::<Vec<_>>(), [Some(2), None]);
     let (messages, interrupted, state) = content(&store, "k").await.unwrap();
     assert_eq!((messages.len(), interrupted.unwrap().events.len(), state.as_str()), (2, 2, "{}"));
-    // The checksums of the last commit, which no longer fit, are kept aside too.
-    let aside = fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap();
-    assert!(aside.starts_with("{\"committed\"") && aside.ends_with("}\nrubbish\n"), "{aside}");
+    assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap(), "rubbish\n");
     assert_eq!(fs::read_to_string(dir.join("extensions/notes.json.corrupt-1")).unwrap(), "{\"n\":");
 }
 
@@ -110,9 +109,6 @@ async fn events_of_a_base_that_lost_bytes_are_applied_to_what_is_left() {
     store.repair(&id("k")).unwrap();
     let (messages, interrupted, _) = content(&store, "k").await.unwrap();
     assert_eq!((messages.len(), interrupted.unwrap().events.len()), (1, 2));
-    let aside = fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap();
-    let kinds: Vec<_> = aside.lines().map(|line| line.split(':').next().unwrap()).collect();
-    assert_eq!(kinds, ["{\"committed\"", "{\"turn\""]);
 }
 
 #[tokio::test]
@@ -192,12 +188,12 @@ async fn closed_instance() -> (TempDir, FileStore, PathBuf) {
 async fn a_base_that_was_edited_by_hand_is_refused_until_it_is_accepted() {
     type Edit = fn(&str) -> String;
     let edits: [(Edit, &str, usize); 4] = [
-        (|text| text.replace("text of c", "TEXT of c"), "its checksum is", 3),
+        (|text| text.replace("text of c", "TEXT of c"), "are not those of the last checkpoint", 3),
         (|text| text.replacen("text of", "a text of", 1), "it cannot be told which", 3),
         (|text| text.lines().take(2).map(|line| line.to_owned() + "\n").collect(), "bytes, and had", 2),
         (
             |text| text.to_owned() + text.lines().next().unwrap() + "\n",
-            "what follows the first 3 messages was added",
+            "what follows the first 3 messages is not what",
             4,
         ),
     ];
@@ -209,7 +205,7 @@ async fn a_base_that_was_edited_by_hand_is_refused_until_it_is_accepted() {
         fs::write(&base, &edited).unwrap();
         let error = content(&store, "k").await.unwrap_err();
         assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
-        assert!(error.message().contains("base.jsonl was changed after the last commit"), "{error:?}");
+        assert!(error.message().contains("base.jsonl"), "{error:?}");
         assert!(error.suggestion().unwrap().contains("goondan instance repair --yes"), "{error:?}");
         assert_eq!(store.read(&id("k")).unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
         assert_eq!(store.export(&id("k"), Vec::new()).unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
@@ -226,7 +222,7 @@ async fn a_base_that_was_edited_by_hand_is_refused_until_it_is_accepted() {
 
 #[tokio::test]
 async fn a_state_that_was_changed_or_is_gone_is_refused_until_it_is_accepted() {
-    for (state, what) in [(Some("{\"n\":2}\n"), "was changed after the last commit"), (None, "is missing")] {
+    for (state, what) in [(Some("{\"n\":2}\n"), "was changed by another program"), (None, "is missing")] {
         let (_workspace, store, dir) = closed_instance().await;
         let file = dir.join("extensions/notes.json");
         state.map_or_else(|| fs::remove_file(&file), |state| fs::write(&file, state)).unwrap();
@@ -251,43 +247,73 @@ async fn a_base_that_is_gone_is_not_a_fresh_instance() {
     assert_eq!(content(&store, "k").await.unwrap().0.len(), 0);
 }
 
-/// The files of another implementation have no checksum.
 #[tokio::test]
-async fn files_without_a_checksum_are_accepted_and_get_one_with_the_next_commit() {
+async fn a_journal_that_was_emptied_is_refused_until_the_other_files_are_accepted() {
     let (_workspace, store, dir) = closed_instance().await;
-    let (base, events) = (dir.join("messages/base.jsonl"), dir.join("messages/events.jsonl"));
-    let edited = fs::read_to_string(&base).unwrap().replace("text of c", "TEXT of c");
-    fs::write(&base, &edited).unwrap();
-    fs::write(&events, "").unwrap();
-    let Opened { base: messages, mut journal, .. } = store.open(&id("k")).await.unwrap();
-    let (turn, (conversation, _)) = ("t4".into(), Conversation::from_base(messages));
-    journal.begin(TurnStart::new(&turn)).unwrap();
-    journal.commit(Commit::new(&turn, &conversation, &BTreeMap::new())).await.unwrap();
-    drop(journal);
-    assert!(fs::read_to_string(&events).unwrap().starts_with("{\"committed\":\"t4\""));
-    fs::write(&base, edited.replace("TEXT of c", "text of c")).unwrap();
-    assert!(content(&store, "k").await.is_err());
+    fs::write(dir.join("messages/events.jsonl"), "").unwrap();
+    let error = content(&store, "k").await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::STORE_VERSION);
+    let plan = store.inspect(&id("k")).unwrap();
+    assert!(plan.len() == 1 && plan[0].remedy.contains("keep the 3 messages of the base and 1 states"), "{plan:?}");
+    assert_eq!(store.repair(&id("k")).unwrap(), plan);
+    let (messages, interrupted, state) = content(&store, "k").await.unwrap();
+    assert_eq!((messages.len(), interrupted, state.as_str()), (3, None, r#"{"notes":{"n":0.1}}"#));
 }
 
-/// The last turn was committed, but is not folded, and its checksum is wrong.
+/// Returns an instance whose turns are all in its journal: two append, the second also sets state.
+async fn journal_of_two_turns() -> (TempDir, FileStore, PathBuf) {
+    let workspace = tempfile::tempdir().unwrap();
+    let store = FileStore::open(workspace.path()).unwrap();
+    let Opened { mut journal, .. } = store.open(&id("k")).await.unwrap();
+    let mut conversation = Conversation::default();
+    for (turn, messages, n) in [("t1", ["a", "b"], 1), ("t2", ["c", "d"], 2)] {
+        let turn = TurnId::from(turn);
+        journal.begin(TurnStart::new(&turn)).unwrap();
+        for event in messages.map(append) {
+            conversation.apply(event.clone()).unwrap();
+            journal.record(&event, None).unwrap();
+        }
+        let state = BTreeMap::from([(ExtensionName::new("notes").unwrap(), json!(n))]);
+        journal.commit(Commit::new(&turn, &conversation, &state)).await.unwrap();
+        conversation.fold();
+    }
+    journal.close().await.unwrap();
+    let dir = store.instance_dir(&id("k"));
+    (workspace, store, dir)
+}
+
 #[tokio::test]
-async fn a_commit_whose_checksum_is_wrong_is_refused() {
-    let (_workspace, store, dir) = closed_instance().await;
-    let (base, events) = (dir.join("messages/base.jsonl"), dir.join("messages/events.jsonl"));
-    let bytes = fs::metadata(&base).unwrap().len();
-    let event = serde_json::to_string(&append("e")).unwrap();
-    let fold = format!(r#"{{"fold":"t9","pure":true,"baseBytesAfter":{},"crc":7,"state":{{"notes":3}}}}"#, bytes + 1);
-    let unfinished = format!("{{\"turn\":\"t9\",\"baseBytes\":{bytes}}}\n{event}\n{fold}\n");
-    fs::write(&events, &unfinished).unwrap();
-    let error = content(&store, "k").await.unwrap_err();
-    assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
-    assert!(error.message().contains("is not the base that was committed"), "{error:?}");
-    let plan = store.inspect(&id("k")).unwrap();
-    assert!(plan[0].remedy.contains("apply its 1 events to the base"), "{plan:?}");
-    assert_eq!(fs::read_to_string(&events).unwrap(), unfinished, "only inspected");
-    store.repair(&id("k")).unwrap();
-    let (messages, interrupted, state) = content(&store, "k").await.unwrap();
-    assert_eq!((messages.len(), interrupted.unwrap().events.len(), state.as_str()), (3, 1, r#"{"notes":3}"#));
+async fn a_damaged_journal_loses_nothing_that_the_other_files_have() {
+    type Damage = fn(&str) -> String;
+    let damages: [(&str, Damage); 6] = [
+        ("a text", |text| text.replacen("text of b", "text of B", 1)),
+        ("an event", |text| text.replacen("{\"type\":\"append\",\"message\":{\"id\":\"b\"", "{\"type\":\"append\"", 1)),
+        ("a commit", |text| text.replacen("{\"fold\":\"t1\"", "{\"fold\":\"t7\"", 1)),
+        ("a begin", |text| text.replacen("{\"turn\":\"t2\"", "{\"turn\":\"t7\"", 1)),
+        ("a checkpoint", |text| text.replacen("\"baseBytes\":0", "\"baseBytes\":1", 1)),
+        ("a whole turn", |text| {
+            let (before, after) = text.split_once("{\"turn\":\"t2\"").unwrap();
+            let first = before.find("{\"turn\"").unwrap();
+            before[..first].to_owned() + "{\"turn\":\"t2\"" + after
+        }),
+    ];
+    for (what, damage) in damages {
+        let (_workspace, store, dir) = journal_of_two_turns().await;
+        let events = dir.join("messages/events.jsonl");
+        let expected = content(&store, "k").await.unwrap();
+        assert_eq!(expected.0.len(), 4);
+        let text = fs::read_to_string(&events).unwrap();
+        let damaged = damage(&text);
+        assert_ne!(text, damaged, "{what}");
+        fs::write(&events, damaged).unwrap();
+        let error = content(&store, "k").await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED, "{what}: {error:?}");
+        let plan = store.repair(&id("k")).unwrap();
+        assert!(!plan.is_empty() && plan.iter().all(|fault| fault.file == events), "{what}: {plan:?}");
+        let repaired = content(&store, "k").await.unwrap();
+        assert_eq!((repaired.0, repaired.2), (expected.0, expected.2), "{what}");
+        assert_eq!(store.inspect(&id("k")).unwrap(), [], "{what}");
+    }
 }
 
 /// Returns an export with another body, whose checksum is right.

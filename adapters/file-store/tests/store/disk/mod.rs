@@ -8,3 +8,4 @@ mod crashes;
 mod image;
 mod recorder;
 mod shared;
+mod turns;

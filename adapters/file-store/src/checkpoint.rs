@@ -1,0 +1,47 @@
+//! Checkpoints: what the journal holds is put into the other files, and the journal starts anew.
+
+use std::collections::BTreeMap;
+
+use goondan_core::{ExtensionName, Result};
+
+use super::base::Fingerprint;
+use super::events::EventsFile;
+use super::grammar::JournalRecords;
+use super::layout::InstanceDir;
+use super::standing::new_journal;
+use super::state::StoredState;
+use super::{lines, state};
+
+/// The length at which a journal is full, with a base of `base` bytes: what an opening reads beside the base is at most
+/// a quarter of it, or little.
+pub(super) fn limit(base: u64) -> u64 {
+    (256 << 10).max(base / 4)
+}
+
+/// Starts a new journal, whose turns are all in the base `base`, and their state in its files, which are written here.
+/// The base must be synced, with its directory entry.
+pub(super) fn start_journal(
+    dir: &InstanceDir,
+    bytes: &[u8],
+    records: &JournalRecords,
+    base: &Fingerprint,
+) -> Result<EventsFile> {
+    let changed = records.state();
+    if !changed.is_empty() {
+        state::write(dir, &changed)?;
+        state::sync(dir)?;
+    }
+    if !records.unknown_lines.is_empty() {
+        let (unknown, _) = lines::split(bytes, &records.unknown_lines);
+        dir.ops().keep_aside(&dir.events(), &*unknown)?;
+    }
+    let journal = new_journal(dir, &records.next_checkpoint(base))?;
+    dir.ops().replace(&dir.events(), &journal)?;
+    EventsFile::open(dir, &journal, journal.len())
+}
+
+/// Whether the files of the state are as the last turns left them.
+pub(super) fn is_state_filed(records: &JournalRecords, files: &StoredState) -> bool {
+    let newest: BTreeMap<ExtensionName, _> = records.state();
+    newest.iter().all(|(name, value)| files.crcs.get(name) == Some(&crc32fast::hash(&state::encode(value))))
+}
