@@ -1,4 +1,4 @@
-//! Modules import each other in one direction only, and the root of the facade is small.
+//! Modules import each other in one direction only, the root of the facade is small, and links of pages lead somewhere.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,4 +196,68 @@ fn one_file_names_a_crate_that_changes_often() {
         let naming: Vec<_> = naming.filter(|file| path.is_match(&code(file))).collect();
         assert_eq!(naming, [&root.join(home)], "{name}");
     }
+}
+
+/// Returns the pages below a folder that are written for readers.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy();
+        if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+            found.extend(pages(&path));
+        } else if name.ends_with(".md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Returns the lines of a page without its blocks of code.
+fn prose(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_fence && !is_code
+    });
+    lines.map(str::to_owned).collect()
+}
+
+/// Returns the names by which links refer to the headings of a page.
+fn headings(page: &Path) -> BTreeSet<String> {
+    let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap();
+    let lines = prose(page);
+    let titles = lines.iter().filter(|line| line.starts_with('#'));
+    let name = |title: &String| {
+        let text = link.replace_all(title.trim_start_matches('#').trim(), "$1").to_lowercase();
+        let kept = text.chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char));
+        kept.map(|char| if char == ' ' { '-' } else { char }).collect()
+    };
+    titles.map(name).collect()
+}
+
+/// The pages of packages are read beside the repository too, where their links lead out of the package.
+#[test]
+fn links_of_pages_lead_to_files_and_headings() {
+    let (link, code) = (Regex::new(r"\]\(([^)\s]+)\)").unwrap(), Regex::new("`[^`]*`").unwrap());
+    let (mut count, mut wrong) = (0, Vec::new());
+    for page in pages(Path::new(env!("CARGO_MANIFEST_DIR"))) {
+        for line in prose(&page).into_iter().filter(|line| line.contains("](")) {
+            let line = code.replace_all(&line, "").into_owned();
+            for target in link.captures_iter(&line).map(|found| found.extract::<1>().1[0]) {
+                if target.contains("://") {
+                    continue;
+                }
+                let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+                let leads_to = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+                let is_page = leads_to.extension().is_some_and(|extension| extension == "md");
+                if !leads_to.exists() || (is_page && !heading.is_empty() && !headings(&leads_to).contains(heading)) {
+                    wrong.push(format!("{}: {target}", page.display()));
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty() && count > 100, "{count} links, of which these lead nowhere: {wrong:#?}");
 }

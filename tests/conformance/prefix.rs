@@ -1,10 +1,12 @@
 //! CACHE-01: how much of a request begins as the one before, and who changed the rest.
 
+use std::sync::{Arc, Mutex};
+
 use conformance_extensions::prefix::Breaking;
 use goondan::agent::TurnUpdate;
 use goondan::event::{KeptPrefix, PrefixBreak, RuntimeEvent};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
-use goondan::{Agent, BoxFuture, Instance, Result};
+use goondan::{Agent, BoxFuture, Instance, Result, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;
@@ -120,6 +122,59 @@ async fn the_order_is_that_of_the_wire() {
         lost.push(prefix.of - prefix.kept);
     }
     assert_eq!(lost[1] - lost[0], SYSTEM.len() as u64);
+}
+
+/// A model that is sent tools which it may not call.
+struct ClosesTools(ScriptedModel, Sent);
+
+/// The tools of a request, and those that the model may call.
+type Sent = Arc<Mutex<Vec<(Vec<String>, Vec<String>)>>>;
+
+impl Model for ClosesTools {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
+        let all = request.all_tools().map(|tool| tool.name.to_string()).collect();
+        let open = request.tools().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
+        assert!(open.iter().all(|name| !request.is_closed(name)));
+        self.1.lock().unwrap().push((all, open));
+        self.0.generate(request, deltas)
+    }
+
+    fn sends_closed_tools(&self, _: &ModelRequest<'_>) -> bool {
+        true
+    }
+}
+
+#[both_linkages]
+#[covers("CACHE-01")]
+async fn a_tool_that_a_layer_closes_breaks_nothing_where_it_is_sent_and_cannot_be_called() {
+    let log = Log::new();
+    let script = ScriptedModel::new([
+        ScriptItem::say("yes"),
+        ScriptItem::say("yes"),
+        ScriptItem::say("yes"),
+        ScriptItem::call("breaking__second", json!({})),
+        ScriptItem::say("yes").repeat(),
+    ]);
+    let sent = Sent::default();
+    let agent = agent(ClosesTools(script, Arc::clone(&sent)), &log);
+    let instance = agent.instance("test").await.unwrap();
+    kept(&instance, "hello").await;
+    for input in ["more", "hide"] {
+        assert_eq!(broken(&instance, input).await, "all", "{input}");
+    }
+    // The layer sees the newest message, and closes the tool in the first step of the turn only.
+    assert_eq!(broken(&instance, "hide").await, "all", "while it is closed, and when it is opened again");
+    let messages = json!(instance.messages().await.unwrap()).to_string();
+    assert!(messages.contains("E_TOOL_NOT_IN_CATALOG"), "a closed tool is none of the step: {messages}");
+    let all = ["breaking__first", "breaking__second"];
+    let sent = sent.lock().unwrap();
+    assert!(sent.iter().all(|(sent, _)| *sent == all), "{sent:?}");
+    let open: Vec<_> = sent.iter().map(|(_, open)| open.len()).collect();
+    assert_eq!(open, [2, 2, 1, 1, 2]);
 }
 
 #[both_linkages]

@@ -228,7 +228,7 @@ impl<'a> Answer<'a> {
 
     /// Returns the name of the tool of the step that is a tool of the provider.
     pub fn tool_of_step(&self, is_it: impl Fn(&ProviderTool) -> bool) -> Option<&'a str> {
-        let mut tools = self.request?.tools();
+        let mut tools = self.request?.all_tools();
         tools.find(|item| item.provider_tool_of(self.api).is_some_and(&is_it)).map(|item| item.name.as_str())
     }
 

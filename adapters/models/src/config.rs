@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use goondan_core::{Error, ErrorCode, ModelInfo, ModelOptions, Prices, Result, Secret};
@@ -290,11 +291,13 @@ impl ModelConfig {
             _key: self.api_key,
             wire,
             url,
+            host: uri.host().unwrap_or_default().to_ascii_lowercase(),
             info,
             options: self.options,
             limits,
             answer: self.answer,
             retries: Retries { max: self.retries.max, budget: millis(self.retries.budget_ms) },
+            refuses_closed: AtomicBool::new(false),
         })
     }
 }

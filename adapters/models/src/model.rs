@@ -1,6 +1,7 @@
 //! A model over HTTP.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use crate::http::{
     Body, Clock, Events, Failure, FailureKind, Incoming, Limits, Outgoing, Retries, Transport, Waits, request_id,
 };
 use crate::surrogates::mended;
-use crate::wire::{Encoding, Wire};
+use crate::wire::{Encoding, Wire, merged};
 
 /// A model over the interface `W`. [`ModelConfig::model`](crate::ModelConfig::model) makes one.
 ///
@@ -27,6 +28,8 @@ pub struct HttpModel<W> {
     pub(crate) wire: W,
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) url: String,
+    /// The host in the URL.
+    pub(crate) host: String,
     pub(crate) headers: HeaderMap,
     /// The key in the headers, which is masked as long as this exists.
     pub(crate) _key: Option<Secret>,
@@ -39,6 +42,8 @@ pub struct HttpModel<W> {
     pub(crate) limits: Limits,
     pub(crate) answer: AnswerLimits,
     pub(crate) retries: Retries,
+    /// Whether the provider has refused a request with closed tools.
+    pub(crate) refuses_closed: AtomicBool,
 }
 
 impl<W> std::fmt::Debug for HttpModel<W> {
@@ -68,11 +73,14 @@ impl<W: Wire> HttpModel<W> {
     async fn ask(&self, request: ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<ModelResponse> {
         let model = &*self.info.model;
         let mut encoding = Encoding::new(W::API, model, request, &self.options).accepting(&self.info);
+        if !self.closes_tools(&request, encoding.options()) {
+            encoding = encoding.without_closed_tools();
+        }
         self.wire.check(model, encoding.options())?;
         let mut body = Bytes::from(self.wire.encode(&encoding)?);
         let mut waits = Waits::new(self.retries);
         loop {
-            let mut answer = Answer::new(request, deltas).over(W::API).repeatable(self.cassette.is_some());
+            let mut answer = Answer::new(encoding.request(), deltas).over(W::API).repeatable(self.cassette.is_some());
             let attempt = self.attempt(body.clone(), &mut answer).await;
             let recorded = self.cassette.as_ref().map_or(Ok(()), Cassette::check);
             let failure = match recorded.and(attempt) {
@@ -88,6 +96,11 @@ impl<W: Wire> HttpModel<W> {
             } else if failure.is_about_container() && encoding.with_container() {
                 encoding = encoding.without_container();
                 Some("container")
+            } else if failure.is_about_tool_choice() && encoding.has_closed_tools() {
+                // The tools that the next requests start with are then these, too.
+                self.refuses_closed.store(true, Ordering::Relaxed);
+                encoding = encoding.without_closed_tools();
+                Some("closed tools")
             } else {
                 None
             };
@@ -118,6 +131,13 @@ impl<W: Wire> HttpModel<W> {
             deltas.send(ModelDelta::Restart { reason, wait: Some(wait) });
             sleep(wait).await;
         }
+    }
+
+    /// Whether the provider can be told that the model may not call some of the tools of a request.
+    // CACHE-01
+    fn closes_tools(&self, request: &ModelRequest<'_>, options: &ModelOptions) -> bool {
+        !self.refuses_closed.load(Ordering::Relaxed)
+            && self.wire.closes_tools(&self.host, request.all_tools().count(), options)
     }
 
     /// Sends the request once and reads the answer. Returns the provider's id of the request.
@@ -212,6 +232,10 @@ impl<W: Wire> Model for HttpModel<W> {
 
     fn reads_tools_first(&self) -> bool {
         W::TOOLS_FIRST
+    }
+
+    fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
+        self.closes_tools(request, &merged(request, &self.options))
     }
 }
 

@@ -284,6 +284,12 @@ impl ToolCatalog {
         self.iter().try_for_each(ToolItem::check_depth)
     }
 
+    fn shared_beside<'a>(&'a self, registered: &'a Self) -> impl Iterator<Item = &'a Arc<ToolItem>> {
+        let own = |item: &'a Arc<ToolItem>| self.tools.list.iter().find(|own| own.name == item.name).unwrap_or(item);
+        let others = self.tools.list.iter().filter(|item| registered.get(item.name.as_str()).is_none());
+        registered.tools.list.iter().map(own).chain(others)
+    }
+
     /// Removes the tools for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&ToolItem) -> bool) {
         self.list_mut().retain(|item| keep(item));
@@ -304,6 +310,13 @@ pub trait ToolCatalogExt: Sized {
     fn insert_shared(&mut self, item: Arc<ToolItem>);
     /// Whether neither this catalog nor `other` was changed since one was cloned from the other.
     fn is_shared_with(&self, other: &Self) -> bool;
+    /// Iterates over the tools of `registered`, those that are also here as they are here, and then over the others that
+    /// are here. Tools that layers take out and put back keep their places.
+    // CACHE-01
+    fn beside<'a>(&'a self, registered: &'a Self) -> impl Iterator<Item = &'a ToolItem>;
+    /// Returns the catalog of the tools that [`beside`](Self::beside) returns.
+    #[must_use]
+    fn merged_into(&self, registered: &Self) -> Self;
     /// Returns the catalog if the parameters of no tool are nested too deeply, and drops it otherwise.
     ///
     /// # Errors
@@ -323,6 +336,19 @@ impl ToolCatalogExt for ToolCatalog {
     #[inline]
     fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tools, &other.tools)
+    }
+
+    fn beside<'a>(&'a self, registered: &'a Self) -> impl Iterator<Item = &'a ToolItem> {
+        self.shared_beside(registered).map(|item| &**item)
+    }
+
+    fn merged_into(&self, registered: &Self) -> Self {
+        let list: Vec<_> = self.shared_beside(registered).cloned().collect();
+        let known = &registered.tools.list;
+        if list.len() == known.len() && list.iter().zip(known).all(|(item, known)| Arc::ptr_eq(item, known)) {
+            return registered.clone();
+        }
+        Self { tools: Arc::new(Tools { list, revision: OnceLock::new() }) }
     }
 
     fn checked(self) -> crate::Result<Self> {

@@ -46,6 +46,10 @@ impl<M: Model> Model for RecordedModel<M> {
     fn reads_tools_first(&self) -> bool {
         self.model.reads_tools_first()
     }
+
+    fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
+        self.model.sends_closed_tools(request)
+    }
 }
 
 /// The file that requests are appended to.

@@ -89,4 +89,8 @@ impl Model for RecordedModel {
     fn reads_tools_first(&self) -> bool {
         self.0.model.reads_tools_first()
     }
+
+    fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
+        self.0.model.sends_closed_tools(request)
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection};
+use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection, ToolCatalogExt};
 use goondan_core::{
     BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Part, Result, RuntimeEvent,
     StepRef, ToolCallId,
@@ -14,6 +14,7 @@ use goondan_core::{
 use super::left_out::LeftOut;
 use super::limit::within;
 use super::prefix::Asked;
+use super::settings::CallSettings;
 use super::step::StepRun;
 use super::stream::TurnUpdate;
 use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
@@ -129,6 +130,7 @@ impl StepRun<'_, '_> {
     fn request<'r>(&'r self, projection: Option<&'r Projection>) -> ModelRequest<'r> {
         let system = self.generation.spec.system.as_deref();
         ModelRequest::new(system, &self.turn.journaled.conversation, &self.settings.catalog)
+            .with_registered_tools(Some(&self.settings.registered))
             .with_options(self.settings.options.as_deref())
             .with_instance(&self.turn.info.agent, &self.turn.info.instance)
             .with_projection(projection)
@@ -141,11 +143,16 @@ impl StepRun<'_, '_> {
             self.turn.journaled.prefixes.forget();
             return Ok(());
         }
+        let model = self.settings.model(self.generation)?;
+        let CallSettings { catalog, registered, .. } = &self.settings;
+        let is_changed = !catalog.is_shared_with(registered);
+        let with_closed = (is_changed && model.sends_closed_tools(&self.request(projection)))
+            .then(|| catalog.merged_into(registered));
         let asked = Asked {
             spec: &self.generation.spec,
             name: self.settings.model.as_ref(),
-            model: self.settings.model(self.generation)?,
-            tools: &self.settings.catalog,
+            model,
+            tools: with_closed.as_ref().unwrap_or(catalog),
             projection,
         };
         self.turn.journaled.sent(&asked, self.directed.projected.edits());

@@ -9,6 +9,8 @@ use crate::ports::model::Model;
 /// It is made with the step, because every step starts with all tools and the agent's own model.
 pub(super) struct CallSettings {
     pub(super) catalog: ToolCatalog,
+    /// The catalog as it was before middlewares changed it.
+    pub(super) registered: ToolCatalog,
     /// The model that a middleware chose.
     pub(super) model: Option<ModelName>,
     /// The options that middlewares have set; boxed, because few steps have any.
@@ -18,7 +20,8 @@ pub(super) struct CallSettings {
 impl CallSettings {
     // F-TOOL
     pub(super) fn new(generation: &Generation) -> Self {
-        Self { catalog: generation.registered.tools().catalog(), model: None, options: None }
+        let catalog = generation.registered.tools().catalog();
+        Self { registered: catalog.clone(), catalog, model: None, options: None }
     }
 
     /// Checks the tools and the options that middlewares have changed.

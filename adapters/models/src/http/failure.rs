@@ -253,6 +253,15 @@ impl Failure {
             && self.message.to_lowercase().contains("container")
     }
 
+    /// Returns whether the provider refused how the request says which tools may be called.
+    pub fn is_about_tool_choice(&self) -> bool {
+        const WORDS: [&str; 3] = ["allowed_tools", "tool_choice", "tool choice"];
+        let message = self.message.to_lowercase();
+        self.kind == FailureKind::Request
+            && self.status == Some(StatusCode::BAD_REQUEST)
+            && WORDS.iter().any(|word| message.contains(word))
+    }
+
     /// Returns the error that ends the call of a model of `provider` after `attempts` requests.
     pub fn into_error(self, provider: &str, attempts: u32) -> Error {
         let Self { kind, status, provider_code, message, request_id, retry_after, source } = self;

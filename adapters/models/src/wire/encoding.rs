@@ -30,15 +30,11 @@ impl<'a> Encoding<'a> {
     /// Returns the request to `model` over the interface `api`. `options` are the model's own, which complete those of
     /// the request.
     pub fn new(api: &'static str, model: &'a str, request: ModelRequest<'a>, options: &'a ModelOptions) -> Self {
-        let options = match request.options() {
-            Some(of_step) => Cow::Owned(of_step.clone().or(options)),
-            None => Cow::Borrowed(options),
-        };
         Self {
             api,
             model,
             request,
-            options,
+            options: merged(&request, options),
             messages: request.messages().collect(),
             provided: provided(api, request),
             with_reasoning: true,
@@ -74,6 +70,13 @@ impl<'a> Encoding<'a> {
         Self { with_container: false, ..self }
     }
 
+    /// Returns the request without the tools that the model may not call.
+    #[must_use]
+    pub fn without_closed_tools(self) -> Self {
+        let request = self.request.with_registered_tools(None);
+        Self { request, provided: provided(self.api, request), ..self }
+    }
+
     /// Returns whether the container of earlier answers, in which a provider runs code, may go back.
     pub fn with_container(&self) -> bool {
         self.with_container
@@ -95,6 +98,11 @@ impl<'a> Encoding<'a> {
         self.request.system().filter(|system| !system.is_empty())
     }
 
+    /// Returns the request that this is made of.
+    pub(crate) fn request(&self) -> ModelRequest<'a> {
+        self.request
+    }
+
     /// Returns the messages, oldest first. Every tool call has its result among them, and every result its call.
     pub fn messages(&self) -> &[Cow<'a, MessageData>] {
         &self.messages
@@ -103,6 +111,19 @@ impl<'a> Encoding<'a> {
     /// Returns the tools that the model may call.
     pub fn tools(&self) -> impl Iterator<Item = &ToolItem> {
         self.request.tools()
+    }
+
+    /// Returns the tools that the model may call, and those that are closed: see [`Wire::closes_tools`]. Their order does
+    /// not depend on which are closed.
+    ///
+    /// [`Wire::closes_tools`]: super::Wire::closes_tools
+    pub fn all_tools(&self) -> impl Iterator<Item = &ToolItem> {
+        self.request.all_tools()
+    }
+
+    /// Returns whether some of [`all_tools`](Self::all_tools) are closed.
+    pub fn has_closed_tools(&self) -> bool {
+        self.all_tools().any(|tool| self.request.is_closed(tool.name.as_str()))
     }
 
     /// Returns the tool of the provider that a tool of the step is.
@@ -154,11 +175,19 @@ impl<'a> Encoding<'a> {
     }
 }
 
+/// Returns the options of a request, which those of the model complete.
+pub(crate) fn merged<'a>(request: &ModelRequest<'a>, of_model: &'a ModelOptions) -> Cow<'a, ModelOptions> {
+    match request.options() {
+        Some(of_step) => Cow::Owned(of_step.clone().or(of_model)),
+        None => Cow::Borrowed(of_model),
+    }
+}
+
 /// Returns the tools of the step that are tools of the provider. Of several that would have the same name there, the
 /// first one is, and the others are functions.
 fn provided<'a>(api: &str, request: ModelRequest<'a>) -> Vec<(&'a str, &'a ProviderTool)> {
     let mut provided: Vec<(&str, &ProviderTool)> = Vec::new();
-    for item in request.tools() {
+    for item in request.all_tools() {
         if let Some(tool) = item.provider_tool_of(api)
             && !provided.iter().any(|(_, known)| known.name == tool.name)
         {

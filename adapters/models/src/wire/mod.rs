@@ -8,6 +8,8 @@ mod anthropic;
 mod arguments;
 #[cfg(feature = "chat")]
 mod chat;
+#[cfg(any(feature = "chat", feature = "openai"))]
+mod closed;
 #[cfg(feature = "bedrock")]
 mod converse;
 mod doubled;
@@ -42,6 +44,7 @@ pub use chat::{Chat, Dialect};
 #[cfg(feature = "bedrock")]
 pub use converse::Converse;
 pub use encoding::Encoding;
+pub(crate) use encoding::merged;
 #[cfg(feature = "gemini")]
 pub use gemini::Gemini;
 #[cfg(feature = "openai")]
@@ -102,6 +105,14 @@ pub trait Wire: Send + Sync + 'static {
     /// # Errors
     /// `E_MODEL_OPTION`: see [`refuse_option`].
     fn check(&self, model: &str, options: &ModelOptions) -> Result<()>;
+
+    /// Returns whether a provider at `host` can be told, in a request with these options and this number of tools, that
+    /// the model may not call some of them. Then [`Encoding::all_tools`] has the tools that are closed, so that the
+    /// provider's cache keeps what follows the tools.
+    // CACHE-01
+    fn closes_tools(&self, _host: &str, _tools: usize, _options: &ModelOptions) -> bool {
+        false
+    }
 
     /// Returns the body of a request. The options have been checked.
     ///

@@ -6,6 +6,7 @@ mod bundle;
 mod cache_key;
 mod cassette;
 mod chat;
+mod closed_tools;
 mod config;
 mod converse;
 mod failures;

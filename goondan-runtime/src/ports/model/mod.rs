@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use goondan_core::host::ConversationExt;
-use goondan_core::host::{Projection, text_of};
+use goondan_core::host::{Projection, ToolCatalogExt, text_of};
 use goondan_core::{
     AgentName, BoxFuture, Conversation, InstanceKey, MessageData, ModelFinish, ModelInfo, ModelOptions, Part, Result,
     TextPart, TokenUsage, ToolCallId, ToolCallPart, ToolCatalog, ToolItem, ToolRequest,
@@ -51,6 +51,13 @@ pub trait Model: Send + Sync + 'static {
     fn reads_tools_first(&self) -> bool {
         false
     }
+
+    /// Returns whether the model is sent [all tools](ModelRequest::all_tools), and told which of them it may not call.
+    /// Then tools that layers take out of the catalog of a step, or put back, change nothing in front of the messages.
+    // CACHE-01
+    fn sends_closed_tools(&self, _request: &ModelRequest<'_>) -> bool {
+        false
+    }
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
@@ -68,6 +75,10 @@ impl<M: Model + ?Sized> Model for Box<M> {
 
     fn reads_tools_first(&self) -> bool {
         (**self).reads_tools_first()
+    }
+
+    fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
+        (**self).sends_closed_tools(request)
     }
 }
 
@@ -87,6 +98,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     fn reads_tools_first(&self) -> bool {
         (**self).reads_tools_first()
     }
+
+    fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
+        (**self).sends_closed_tools(request)
+    }
 }
 
 /// A request to a model. It borrows the conversation, so nothing is copied for a model call.
@@ -95,6 +110,8 @@ pub struct ModelRequest<'a> {
     system: Option<&'a str>,
     conversation: &'a Conversation,
     tools: &'a ToolCatalog,
+    /// The tools of the step before layers changed them, if they have.
+    registered: Option<&'a ToolCatalog>,
     options: Option<&'a ModelOptions>,
     instance: Option<(&'a AgentName, &'a InstanceKey)>,
     projection: Option<&'a Projection>,
@@ -103,13 +120,19 @@ pub struct ModelRequest<'a> {
 impl<'a> ModelRequest<'a> {
     /// Returns a request with the current messages of `conversation`.
     pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
-        Self { system, conversation, tools, options: None, instance: None, projection: None }
+        Self { system, conversation, tools, registered: None, options: None, instance: None, projection: None }
     }
 
     /// Sets the options of the call.
     #[must_use]
     pub fn with_options(self, options: Option<&'a ModelOptions>) -> Self {
         Self { options, ..self }
+    }
+
+    /// Sets the tools of the step before its layers changed them.
+    #[must_use]
+    pub fn with_registered_tools(self, registered: Option<&'a ToolCatalog>) -> Self {
+        Self { registered: registered.filter(|registered| !registered.is_shared_with(self.tools)), ..self }
     }
 
     /// Sets the edits of the messages for this request alone.
@@ -157,6 +180,21 @@ impl<'a> ModelRequest<'a> {
     /// Iterates over the tools that the model may call.
     pub fn tools(&self) -> impl Iterator<Item = &'a ToolItem> + use<'a> {
         self.tools.iter()
+    }
+
+    /// Iterates over the tools that the model may call, and the *closed* ones: tools of extensions that layers have taken
+    /// out of the catalog of this step. Their order does not depend on which are closed. A call of a closed tool is
+    /// refused as one of an unknown tool.
+    // CACHE-01
+    pub fn all_tools(&self) -> impl Iterator<Item = &'a ToolItem> + use<'a> {
+        let (tools, registered) = (self.tools, self.registered);
+        let as_they_are = registered.is_none().then(|| tools.iter());
+        as_they_are.into_iter().flatten().chain(registered.into_iter().flat_map(|registered| tools.beside(registered)))
+    }
+
+    /// Returns whether a tool is closed: see [`all_tools`](Self::all_tools).
+    pub fn is_closed(&self, name: &str) -> bool {
+        self.tools.get(name).is_none() && self.registered.is_some_and(|registered| registered.get(name).is_some())
     }
 }
 

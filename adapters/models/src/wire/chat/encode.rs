@@ -31,7 +31,7 @@ const TOOL: &str = "tool";
 pub(super) fn encode(dialect: &Dialect, request: &Encoding<'_>) -> Result<Vec<u8>> {
     let (settings, provider_tools) = options::settings(dialect, request)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
-    tools.extend(request.tools().map(Tool::Step));
+    tools.extend(request.all_tools().map(Tool::Step));
     let mut conversation =
         Conversation { dialect, request, messages: Vec::new(), files: Vec::new(), ids: HashMap::new() };
     if let Some(system) = request.system() {

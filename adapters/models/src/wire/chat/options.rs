@@ -3,10 +3,10 @@
 use goondan_core::{
     CacheUse, Error, ModelOptions, ReasoningEffort, ReasoningOptions, ReasoningSummary, Result, ToolChoice,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::dialect::{Dialect, Reasoning, ToolChoices};
-use crate::wire::{Encoding, Settings, refuse_option};
+use crate::wire::{Encoding, Settings, closed, refuse_option};
 
 /// Checks what the provider cannot do.
 pub(super) fn check(dialect: &Dialect, options: &ModelOptions) -> Result<()> {
@@ -141,14 +141,16 @@ fn set_tool_choice(settings: &mut Settings, dialect: &Dialect, request: &Encodin
     let options = request.options();
     let provider_tools = options.provider.get("tools").and_then(Value::as_array);
     let any = provider_tools.is_some_and(|tools| !tools.is_empty()) || request.tools().next().is_some();
+    let closes = request.has_closed_tools();
     let absent = || -> Error { refuse_option(dialect.name, "toolChoice", "the step does not offer the tool") };
     let choice = match &options.tool_choice {
+        Some(ToolChoice::None) if any || closes => Some(json!("none")),
+        Some(ToolChoice::Required) if any && closes => Some(allowed(request, "required")),
         Some(ToolChoice::Required) if any => Some(json!("required")),
-        Some(ToolChoice::Tool(name)) if request.tools().any(|tool| tool.name == *name) => {
-            Some(json!({ "type": "function", "function": { "name": name } }))
-        }
+        Some(ToolChoice::Tool(name)) if request.tools().any(|tool| tool.name == *name) => Some(named(name.as_str())),
         Some(ToolChoice::Required | ToolChoice::Tool(_)) => return Err(absent()),
-        Some(ToolChoice::None) if any => Some(json!("none")),
+        _ if closes && any => Some(allowed(request, "auto")),
+        _ if closes => Some(json!("none")),
         Some(ToolChoice::Auto) if any && dialect.tool_choice != ToolChoices::Ignored => Some(json!("auto")),
         _ => None,
     };
@@ -159,4 +161,23 @@ fn set_tool_choice(settings: &mut Settings, dialect: &Dialect, request: &Encodin
         settings.set("parallel_tool_calls", parallel);
     }
     Ok(())
+}
+
+/// Returns how a request names a tool of the step.
+fn named(name: &str) -> Value {
+    json!({ "type": "function", "function": { "name": name } })
+}
+
+/// Returns the choice of tools that leaves out the closed ones.
+fn allowed(request: &Encoding<'_>, mode: &str) -> Value {
+    let mut tools = closed::of_provider(request.options(), entry).unwrap_or_default();
+    tools.extend(request.tools().map(|tool| named(tool.name.as_str())));
+    json!({ "type": "allowed_tools", "allowed_tools": { "mode": mode, "tools": tools } })
+}
+
+/// Returns how a list of allowed tools names a tool of `options.provider`.
+pub(super) fn entry(tool: &Map<String, Value>) -> Option<Value> {
+    let kind = tool.get("type")?.as_str().filter(|kind| matches!(*kind, "function" | "custom"))?;
+    let name = tool.get(kind)?.get("name")?;
+    Some(json!({ "type": kind, kind: { "name": name } }))
 }

@@ -28,7 +28,7 @@ struct Body<'a> {
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let (settings, provider_tools) = options::settings(request)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
-    tools.extend(request.tools().map(|item| Tool::Step(Offered::new(request, item))));
+    tools.extend(request.all_tools().map(|item| Tool::Step(Offered::new(request, item))));
     let calls = provided_calls(request);
     let input = request.messages().iter().flat_map(|message| items(request, message, &calls)).collect();
     Ok(serde_json::to_vec(&Body { settings, tools, instructions: request.system(), input })?)

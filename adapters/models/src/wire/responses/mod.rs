@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use goondan_core::{ModelOptions, Result};
 
 use super::doubled::once;
-use super::{Encoding, Wire};
+use super::{Encoding, Wire, closed};
 use crate::answer::Answer;
 use crate::http::Failure;
 
@@ -42,6 +42,10 @@ impl Wire for Responses {
 
     fn check(&self, model: &str, options: &ModelOptions) -> Result<()> {
         options::check(model, options)
+    }
+
+    fn closes_tools(&self, host: &str, tools: usize, options: &ModelOptions) -> bool {
+        closed::closes_tools(host, tools, options, options::entry)
     }
 
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {

@@ -1,10 +1,10 @@
 //! What options mean to OpenAI.
 
 use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Result, ToolChoice};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Responses;
-use crate::wire::{Encoding, Settings, Wire, refuse_option};
+use crate::wire::{Encoding, Settings, Wire, closed, refuse_option};
 
 /// What a model knows of reasoning. OpenAI refuses words that a model does not know, so they are chosen by its name.
 /// Names of other makers count as new ones.
@@ -134,22 +134,43 @@ fn set_tool_choice(settings: &mut Settings, request: &Encoding<'_>) -> Result<()
     let options = request.options();
     let mut tools = request.tools().map(|tool| tool.name.as_str()).peekable();
     let of_provider = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
-    let any = of_provider || tools.peek().is_some();
+    let (any, closes) = (of_provider || tools.peek().is_some(), request.has_closed_tools());
     if let Some(parallel) = options.parallel_tool_calls.filter(|_| any) {
         settings.set("parallel_tool_calls", parallel);
     }
     let choice = match &options.tool_choice {
-        Some(ToolChoice::Auto) if any => json!("auto"),
-        Some(ToolChoice::None) if any => json!("none"),
+        Some(ToolChoice::None) if any || closes => json!("none"),
+        Some(ToolChoice::Required) if any && closes => allowed(request, "required"),
         Some(ToolChoice::Required) if any => json!("required"),
         Some(ToolChoice::Tool(name)) if tools.any(|tool| tool == name.as_str()) => named(request, name.as_str()),
         Some(ToolChoice::Required | ToolChoice::Tool(_)) => {
             return Err(refuse_option(Responses::API, "toolChoice", "the step does not offer the tool"));
         }
+        _ if closes && any => allowed(request, "auto"),
+        _ if closes => json!("none"),
+        Some(ToolChoice::Auto) if any => json!("auto"),
         _ => return Ok(()),
     };
     settings.set("tool_choice", choice);
     Ok(())
+}
+
+/// Returns the choice of tools that leaves out the closed ones.
+fn allowed(request: &Encoding<'_>, mode: &str) -> Value {
+    let mut tools = closed::of_provider(request.options(), entry).unwrap_or_default();
+    tools.extend(request.tools().map(|tool| named(request, tool.name.as_str())));
+    json!({ "type": "allowed_tools", "mode": mode, "tools": tools })
+}
+
+/// Returns how a list of allowed tools names a tool that runs at the provider. It cannot name those that the model has to
+/// search for.
+pub(super) fn entry(tool: &Map<String, Value>) -> Option<Value> {
+    let kind = tool.get("type")?.as_str()?;
+    if matches!(kind, "tool_search" | "namespace") || tool.contains_key("defer_loading") {
+        return None;
+    }
+    let names = tool.iter().filter(|(member, _)| matches!(&***member, "type" | "name" | "server_label"));
+    Some(names.map(|(member, value)| (member.clone(), value.clone())).collect())
 }
 
 /// Returns how a request names a tool of the step.

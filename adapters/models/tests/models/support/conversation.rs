@@ -25,13 +25,15 @@ pub(crate) struct Asked {
     pub(crate) system: Option<&'static str>,
     pub(crate) messages: Value,
     pub(crate) tools: Vec<ToolItem>,
+    /// The tools before layers changed them, if they have.
+    pub(crate) registered: Vec<ToolItem>,
     pub(crate) options: Option<ModelOptions>,
 }
 
 impl Default for Asked {
     fn default() -> Self {
         let messages = json!([{ "role": "user", "content": "hello" }]);
-        Self { system: None, messages, tools: Vec::new(), options: None }
+        Self { system: None, messages, tools: Vec::new(), registered: Vec::new(), options: None }
     }
 }
 
@@ -47,7 +49,10 @@ impl Asked {
     pub(crate) async fn of(&self, model: &dyn Model, deltas: DeltaSink<'_>) -> Result<ModelResponse> {
         let conversation = conversation(&self.messages);
         let tools: ToolCatalog = self.tools.iter().cloned().collect();
-        let request = ModelRequest::new(self.system, &conversation, &tools).with_options(self.options.as_ref());
+        let registered: ToolCatalog = self.registered.iter().cloned().collect();
+        let request = ModelRequest::new(self.system, &conversation, &tools)
+            .with_registered_tools((!registered.is_empty()).then_some(&registered))
+            .with_options(self.options.as_ref());
         model.generate(request, deltas).await
     }
 }
