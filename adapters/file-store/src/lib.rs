@@ -5,8 +5,8 @@
 //! `<state root>/workspaces/<workspaceId>/instances/<instance>/` holds:
 //!
 //! - `metadata.json` and `lock`
-//! - `messages/base.jsonl`: the messages after the last committed turn
-//! - `messages/events.jsonl`: the record of the last commit, and the records of the running turn
+//! - `messages/base.jsonl`: the messages of the committed turns, for an opening as far as the journal knows them
+//! - `messages/events.jsonl`: the journal of the newest turns, and of the running one
 //! - `messages/runtime-events.jsonl`, and its predecessor `runtime-events.1.jsonl`: what the runtime did, for readers
 //!   outside the process
 //! - `extensions/<name>.json`: the state of each extension
@@ -26,7 +26,9 @@
 //! # Layout
 //! `store` is [`FileStore`], with the order of writes and what a crash between them leaves. `layout` computes the
 //! paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs `recovery`, appends `records` to
-//! `events`, and commits through `fold`, which writes `base` and `state`, and what `committed` knows of them.
+//! `events`, shows what a turn appended in the `base_file`, and makes a `checkpoint` of `base` and `state` when the
+//! journal is full. `grammar` reads a journal, and `standing` compares the other files with it; `answered` knows the
+//! events that were answered.
 //! `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`, `repair` and `transfer` work
 //! on instances that are not open. `shared` is apart from instances. Files are written with the operations of `atomic`
 //! on a `disk`, and every file is opened by `path`, which follows no link.

@@ -1,38 +1,37 @@
 //! The store: one workspace directory with instances.
 //!
 //! # Protocol
-//! The writes of a turn, in order, each with the state that a crash leaves and what the next opening does about it:
+//! The journal, `events.jsonl`, holds the turns since its first record, the checkpoint
+//! `{"format":1, "committed": id, "baseBytes": n, "crc": …, "state": {name: crc}, "answered": […]}`, which says what the
+//! other files were when it began. The writes of a turn, in order, each with the state that a crash leaves and what the
+//! next opening does about it:
 //!
-//! 1. Append `{"turn": id, "baseBytes": n, "event": {…}, "digest": …}` to the events, `event` being the input event that
-//!    the turn answers. *Crash:* the turn was interrupted and has no message events.
-//! 2. Append each event to the events before the model sees it, with `by` if a layer emitted it; `{"reached": …}` for what
-//!    else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01); `{"started": id}` before a call
-//!    starts that must not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was
+//! 1. Append `{"turn": id, "after": id, "event": {…}, "digest": …}` to the journal, `event` being the input event that
+//!    the turn answers; then each message event before the model sees it, with `by` if a layer emitted it; `{"reached":
+//!    …}` for what else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01); `{"started": id}` before
+//!    a call starts that must not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was
 //!    interrupted; the opening returns what is recorded of it. If it goes on, `{"resume": id, "keep": n}` takes back
 //!    the message events after the first `n`; calls that wait for a decision, and state that changes while
 //!    it does not run, are `{"suspend": id, "waits": […], "state": {…}}`, synced; what was decided is
 //!    `{"decided": {…}}`.
-//! 3. Only if the turn did more than append: write the new base beside the old one, as `base.jsonl.tmp`, and sync it.
-//!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append removes the file.
-//! 4. Append `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "eventsCrc": …, "state": {…}, "outcome": {…}}` to
-//!    the events and sync once: **the commit**. *Crash before the sync:* as after 2 or as after 4, and no caller was
-//!    told of a commit. *Crash after it:* the base does not have that length and checksum, so the opening cuts it to
-//!    `baseBytes`, folds the events into it again, and does 5 to 8.
-//! 5. Write the new base. If the turn only appended, append its lines and sync; otherwise rename the new file over the
-//!    old one and sync the directory. *Crash during it:* as after 4. *Crash after it:* the base has that length and
-//!    checksum, so the opening leaves it alone and does 6 to 8.
-//! 6. Replace each changed state file atomically. *Crash during or after it:* as after 5; the opening writes the files
-//!    again.
-//! 7. Append `{"turn": id, "digest": …, "type": …, …}` to `ended.jsonl`, without a sync: how the turn ended, so that its
-//!    event is answered once (ONCE-01). *Crash:* as after 6.
-//! 8. Empty the events, and write `{"committed": id, "baseBytes": n, "crc": …, "state": {name: crc}}` to them, without a
-//!    sync: length and checksum of the base, and the checksum of each state file. *Crash:* nothing is left to do, or as
-//!    after 7. Without the record, or with a part of it, the next opening trusts the files.
+//! 2. Append `{"fold": id, "pure": …, "eventsCrc": …, "state": {…}, "outcome": {…}}` and sync: **the commit**, and the
+//!    only sync that each turn makes. *Crash before the sync:* as after 1 or as after 2, and no caller was told of a
+//!    commit. *Crash after it:* the opening adds the turns of the journal to the base, in memory.
+//! 3. If all turns that the base lacks only append: their lines behind the base, without a sync, for readers.
+//!    *Crash:* any part of them is there, or zeros. What is missing is written again.
 //!
-//! A failure up to and including 4 leaves the turn uncommitted, and the commit can be tried again. The exception is a
-//! failed sync of the events: it leaves the outcome open, and the error says that the instance must be opened again.
-//! After 4 a commit no longer fails: remaining steps are done before the next turn begins, and if that fails, the
-//! turn does not begin.
+//! When the journal is full, and when a conversation is closed whose turns did more than append, or set state:
+//!
+//! 4. Write the new base as `base.jsonl.tmp`, with unchanged lines copied, and sync it; append
+//!    `{"folded": id, "baseBytes": n, "crc": …}` to the journal and sync it; rename. *Crash:* the base is the one before
+//!    or the one after. The opening goes on from the newest one that the journal knows.
+//! 5. Replace the files of changed state. *Crash:* some are new. The journal has all of it.
+//! 6. Only if the journal is full: sync the base and the directories, then replace the journal by a new checkpoint,
+//!    synced, with its directory. *Crash:* the old journal or the new one. Both describe the other files.
+//!
+//! A failure up to and including 2 leaves the turn uncommitted, and the commit can be tried again. The exception is a
+//! failed sync of the journal: it leaves the outcome open, and the error says that the instance must be opened again.
+//! After 2 a commit no longer fails. If 3 to 6 fail, the files are read again before the next turn begins.
 //!
 //! All these writes go through one seam, `disk.rs`. A test records them there and opens every state that a crash could
 //! leave.
@@ -45,20 +44,18 @@
 //! the file, the error is `E_STORE_LOST` and nothing is written, because another process may have the instance open.
 //!
 //! # Damage
-//! Opening cuts off a torn last line, and pages of the events that were never written to the disk with everything
-//! after them, and keeps the bytes as `<file>.corrupt-<n>`; it does the same with records of a later version. Any
-//! other damage fails the opening with an error that names the file, and the line if it is known (BITS-01):
+//! Opening cuts off a torn end of the journal, and pages of it that were never written to the disk with everything
+//! after them, if no turn begins behind them; the bytes are kept as `<file>.corrupt-<n>`. Any other damage fails the
+//! opening with an error that names the file, and the line if it is known (BITS-01):
 //!
-//! - The records of 1, 4, 7 and 8 end with `sum`, the CRC-32 of everything before it in the line. The message events of a
-//!   committed turn are covered by `eventsCrc`, the CRC-32 of its records from the first one up to the fold record.
-//! - The base and the state files are compared with the record of the last commit. Opening reads them in any case.
-//! - A turn that is folded again must result in the base that its commit recorded. If it does not, the opening fails,
-//!   with one exception: when the old base, the events and the fold record have the right checksums, the same content
-//!   is only encoded differently by another version. Then the opening appends a second fold record and goes on.
+//! - The checkpoint and the first and last records of turns end with `sum`, the CRC-32 of everything before it in the
+//!   line. The others of a committed turn are covered by its `eventsCrc`. Each turn names the one before it.
+//! - The base must be one that the checkpoint or a `folded` record describes, and what follows it what the turns since
+//!   then append, or zeros. With `fsync: never`, anything else that follows is kept aside.
+//! - A state file must be the one of the checkpoint, or one that a turn since then stored.
 //!
-//! What has no checksum, because another implementation wrote it, is accepted, and gets one with
-//! the next commit. An `events.jsonl` that loses its end is not told apart from an earlier moment of the turn: after a
-//! crash, until the next opening, that is the one file whose end must not get lost.
+//! A journal that loses whole turns at its end is found by the base, which has more then; if those turns did more than
+//! append, or were not shown in the base yet, it is not told apart from an earlier moment.
 //!
 //! # Blocking
 //! The store does its I/O on the caller's thread, also in its `async` functions: a sync takes about a millisecond,
