@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::Arc;
 
 use conformance_extensions::kept::Copying;
 use conformance_extensions::reply::Replies;
@@ -69,7 +70,7 @@ async fn called(tool: &str, args: Value, change: Option<&str>) -> Seen {
     let mut completed = None;
     while let Some(update) = turn.next().await {
         if let TurnUpdate::Event(event) = update
-            && let RuntimeEvent::ToolCompleted { status, error_message, .. } = *event
+            && let RuntimeEvent::ToolCompleted { status, error_message, .. } = Arc::unwrap_or_clone(event)
         {
             completed = Some((status, error_message));
         }

@@ -28,7 +28,9 @@ mod shared;
 mod step;
 mod step_calls;
 mod stream;
+mod telling;
 mod tool_call;
+mod watch;
 mod watchdog;
 mod workdir;
 
@@ -37,6 +39,7 @@ pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
 pub(super) use stream::UpdateSender;
 pub use stream::{TurnStream, TurnUpdate};
+pub(super) use watch::{Observers, Watch};
 pub(super) use workdir::Workdir;
 
 use std::sync::Arc;
@@ -45,8 +48,8 @@ use goondan_core::host::{ConversationExt, MessageExt, StepResultExt, TurnResultE
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
     AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent,
-    ModelFinish, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
-    TurnInfo, TurnResult,
+    ModelFinish, Result, Role, RuntimeEvent, Source, Span, StepRef, StepResult, StepStatus, TokenUsage,
+    ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -115,7 +118,12 @@ impl<'a> TurnRun<'a> {
         let span = self.reporter.span;
         match self.info.resumption {
             0 => self.reporter.report("turn.started", span, |scope| RuntimeEvent::TurnStarted { scope }),
-            number => self.reporter.report("turn.resumed", span, |scope| RuntimeEvent::TurnResumed { scope, number }),
+            number => {
+                self.reporter.report("turn.resumed", span, |scope| RuntimeEvent::TurnResumed { scope, number });
+                // Whether the layers of a step hold its answer is not known yet.
+                let answer = self.repetition.as_ref().and_then(|repetition| repetition.answer_at());
+                self.journaled.tell_again(answer);
+            }
         }
         let limit = self.generations.first.spec.policy.turn_timeout;
         let outcome = match within(limit, self.run_chain()).await {
@@ -261,8 +269,9 @@ impl<'a> TurnRun<'a> {
             && result.status() == StepStatus::Completed
             && !self.shared.has_refused()
         {
-            self.send_held(index, start);
+            self.send_held(index, span, start);
         }
+        self.journaled.release_messages();
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
             Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
@@ -291,13 +300,10 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Sends the answer of a step whose stream was held, as the conversation holds it now.
-    fn send_held(&self, step: u32, start: usize) {
-        if !self.reporter.streams() {
-            return;
-        }
+    fn send_held(&self, step: u32, span: Span, start: usize) {
+        let Some(watch) = self.reporter.streams() else { return };
         let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
-        let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
-        whole(message.content().parts()).for_each(send);
+        whole(message.content().parts()).for_each(|piece| watch.piece(step, span, piece));
     }
 
     /// Returns the message that answers, or a notice if the limit of steps was reached without one.

@@ -15,7 +15,6 @@ use super::left_out::LeftOut;
 use super::limit::within;
 use super::prefix::Asked;
 use super::step::StepRun;
-use super::stream::TurnUpdate;
 use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
 
@@ -33,6 +32,9 @@ impl StepRun<'_, '_> {
         self.turn.journaled.partial.start(self.index);
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         self.answer_from = Some(self.turn.journaled.conversation.end());
+        if self.directed.held.is_held() {
+            self.turn.journaled.hold_messages();
+        }
         if self.directed.prepared.is_some()
             && let Some((content, by)) = self.directed.prepared.use_up()?
         {
@@ -58,7 +60,9 @@ impl StepRun<'_, '_> {
                 // Of what a restart discards, nothing was sent.
                 sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
                 partial.add(delta);
-                reporter.update(|| TurnUpdate::of_delta(index, delta));
+                if let Some(watch) = reporter.streams() {
+                    watch.piece(index, span, delta);
+                }
             }
             if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
                 reporter.report_retry(index, span, reason, wait);
@@ -175,9 +179,10 @@ impl StepRun<'_, '_> {
 
     /// Sends an answer, of which nothing was sent, to the stream: each part whole.
     pub(super) fn send_whole(&self, content: &[Part]) {
-        let reporter = self.turn.reporter;
-        if reporter.streams() && !self.directed.held.is_held() {
-            whole(content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(self.index, delta)));
+        if let Some(watch) = self.turn.reporter.streams()
+            && !self.directed.held.is_held()
+        {
+            whole(content).for_each(|piece| watch.piece(self.index, self.span, piece));
         }
     }
 
