@@ -8,6 +8,7 @@ mod answer;
 mod answered;
 mod directed;
 mod estimate;
+mod first_piece;
 mod handler;
 mod held;
 mod journaled;
@@ -58,10 +59,11 @@ use crate::attach::StepGenerations;
 use crate::ports::model::whole;
 use crate::ports::store::{Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
+use first_piece::FirstPiece;
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use repeated::{RecordedAnswer, Repetition, answered_calls};
-use report::{Stopwatch, error_message};
+use report::{Stopwatch, error_code, error_message};
 use shared::Shared;
 use step::StepRun;
 
@@ -148,6 +150,7 @@ impl<'a> TurnRun<'a> {
             Err(_) => self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
                 scope,
                 duration,
+                error_code: error_code(&outcome),
                 error_message: error_message(&outcome),
             }),
         }
@@ -165,6 +168,7 @@ impl<'a> TurnRun<'a> {
         self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
             scope,
             duration: self.watch.elapsed(),
+            error_code: Some(error.code().clone()),
             error_message: error.to_string(),
         });
         error
@@ -256,6 +260,7 @@ impl<'a> TurnRun<'a> {
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
         self.journaled.prefixes.step_started();
+        self.journaled.first_piece = FirstPiece::default();
         let mut step = StepRun::new(self, generation, index, span, recorded);
         let in_step = tracing::info_span!("step", step = index);
         let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
@@ -263,6 +268,7 @@ impl<'a> TurnRun<'a> {
             outcome = Err(error);
         }
         let held_from = step.held_from();
+        let provider = step.provider();
         let ModelCall { usage: token_usage, model, finish_reason, prepared_by } = step.model_call;
         if let (Ok(result), Some(start)) = (&outcome, held_from)
             // If a layer recovered or could not replace the answer, the layer that holds it may not have approved it.
@@ -280,7 +286,9 @@ impl<'a> TurnRun<'a> {
                 tool_call_count: u32::try_from(result.tool_calls().len()).unwrap_or(u32::MAX),
                 duration,
                 token_usage,
+                provider,
                 model,
+                time_to_first_piece: self.journaled.first_piece.time(),
                 finish_reason,
                 prepared_by,
                 kept_prefix: self.journaled.prefixes.kept.clone(),
@@ -289,6 +297,7 @@ impl<'a> TurnRun<'a> {
                 scope,
                 step: step(),
                 duration,
+                error_code: error_code(&outcome),
                 error_message: error_message(&outcome),
             }),
         }

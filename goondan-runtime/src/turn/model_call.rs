@@ -11,6 +11,8 @@ use goondan_core::{
     StepRef, ToolCallId,
 };
 
+use super::first_piece::FirstPiece;
+use super::journaled::JournaledConversation;
 use super::left_out::LeftOut;
 use super::limit::within;
 use super::prefix::Asked;
@@ -48,13 +50,18 @@ impl StepRun<'_, '_> {
         let request = self.request(projection.as_deref());
         self.report_start(Some(&request));
         self.keep_prefix(projection.as_deref())?;
+        if self.turn.reporter.is_watched() {
+            self.turn.journaled.first_piece = FirstPiece::asked();
+        }
         let request = self.request(projection.as_deref());
         let model = self.settings.model(self.generation)?;
         let limit = self.generation.spec.policy.model_timeout;
-        let (reporter, partial, index) = (self.turn.reporter, &self.turn.journaled.partial, self.index);
+        let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
+        let (reporter, index) = (self.turn.reporter, self.index);
         let (span, held) = (self.span, self.directed.held.is_held());
         let sent = AtomicBool::new(false);
         let send = |delta: ModelDelta<'_>| {
+            first_piece.add(delta);
             // A held answer is not kept as partial either: no layer has approved it yet.
             if !held {
                 // Of what a restart discards, nothing was sent.
@@ -184,6 +191,15 @@ impl StepRun<'_, '_> {
         {
             whole(content).for_each(|piece| watch.piece(self.index, self.span, piece));
         }
+    }
+
+    /// Returns the provider of the model, if it was asked and something watches the turn.
+    pub(super) fn provider(&self) -> Option<String> {
+        if !self.turn.journaled.first_piece.was_asked() {
+            return None;
+        }
+        let provider = self.settings.model(self.generation).ok()?.info().provider;
+        (!provider.is_empty()).then_some(provider)
     }
 
     /// Returns the content of a response, and notes the rest.

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use goondan_core::{Error, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
+use goondan_core::{Error, ErrorCode, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
 use serde::Serialize;
 
 use super::watch::Watch;
@@ -123,6 +123,11 @@ impl Stopwatch {
     pub(super) fn elapsed(self) -> Duration {
         self.0.map(|start| start.elapsed()).unwrap_or_default()
     }
+}
+
+/// Returns the code of a failure for runtime events.
+pub(super) fn error_code<T>(outcome: &Result<T>) -> Option<ErrorCode> {
+    outcome.as_ref().err().map(|error| error.code().clone())
 }
 
 /// Returns the message of a failure for runtime events.

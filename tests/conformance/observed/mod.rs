@@ -8,11 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use goondan::agent::{Observer, Told, TurnUpdate, Wants};
-use goondan::event::{AgentEvent, EventScope};
-use goondan::model::ScriptItem;
+use goondan::event::{AgentEvent, EventScope, RuntimeEvent};
+use goondan::middleware::ModelInfo;
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
 use goondan::store::TurnOutcome;
 use goondan::testing::Chat;
-use goondan::{Agent, Instance};
+use goondan::{Agent, BoxFuture, Error, ErrorCode, Instance, Result};
 use goondan_covers::covers;
 
 pub(crate) use folding::Folding;
@@ -236,4 +237,56 @@ async fn the_stream_of_a_turn_has_its_messages() {
     assert_eq!(told, ["hello", "h", "i", "hi"]);
     folding.check(&instance.messages().await.unwrap(), false);
     assert_eq!(folding.answers(), 1);
+}
+
+/// Is known by a provider, sends its answer in pieces, and then fails.
+struct Known;
+
+impl Model for Known {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
+        let is_first = request.messages().count() == 1;
+        Box::pin(async move {
+            deltas.send(ModelDelta::Text { part: 0, text: "hi" });
+            if is_first {
+                return Ok(ModelResponse::text("hi"));
+            }
+            Err(Error::new(ErrorCode::MODEL_OVERLOADED, "too much to do"))
+        })
+    }
+
+    fn info(&self) -> ModelInfo {
+        ModelInfo::new("somewhere", "some-model")
+    }
+}
+
+#[tokio::test]
+#[covers("EVENT-04", "OBSERVE-01")]
+async fn events_have_the_codes_of_errors_the_provider_and_the_time_to_the_first_piece() {
+    let agent = Agent::builder("assistant").model(Known).build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    let mut turn = instance.run_stream("hello");
+    let mut of_model = None;
+    while let Some(update) = turn.next().await {
+        if let TurnUpdate::Event(event) = update
+            && let RuntimeEvent::StepCompleted { provider, time_to_first_piece, duration, .. } = &*event
+        {
+            assert!(time_to_first_piece.unwrap() <= *duration + Duration::from_micros(1));
+            of_model.clone_from(provider);
+        }
+    }
+    assert_eq!(of_model.as_deref(), Some("somewhere"));
+    let mut turn = instance.run_stream("and now?");
+    let mut codes = Vec::new();
+    while let Some(update) = turn.next().await {
+        if let TurnUpdate::Event(event) = update
+            && let RuntimeEvent::StepFailed { error_code, .. } | RuntimeEvent::TurnFailed { error_code, .. } = &*event
+        {
+            codes.push(error_code.clone().unwrap());
+        }
+    }
+    assert_eq!(codes, [ErrorCode::MODEL_OVERLOADED, ErrorCode::MODEL_OVERLOADED]);
 }

@@ -17,6 +17,7 @@ use goondan_core::{
 use going_on::Input;
 
 use super::estimate::TokenEstimate;
+use super::first_piece::FirstPiece;
 use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
 use super::prefix::{Asked, Prefixes};
@@ -47,6 +48,7 @@ pub(crate) struct JournaledConversation {
     pub(super) partial: PartialAnswer,
     pub(super) estimate: TokenEstimate,
     pub(super) prefixes: Prefixes,
+    pub(super) first_piece: FirstPiece,
     telling: Telling,
     /// Whether files of the conversation may have been refused, so that requests leave them out.
     has_refused_files: bool,
@@ -103,6 +105,7 @@ impl JournaledConversation {
             partial,
             estimate: TokenEstimate::default(),
             prefixes: Prefixes::default(),
+            first_piece: FirstPiece::default(),
             telling: Telling::new(id, observers),
         })
     }
