@@ -88,7 +88,7 @@ impl Host {
         let outcomes = agents.reload_at_next_step(&bundle, self.inner.source.loader()).await?;
         let current = Current::new(bundle, &agents);
         let bundle = Arc::clone(&current.bundle);
-        self.inner.current.send_replace(Arc::new(current));
+        self.replace(Arc::new(current));
         Ok(HostReload { bundle, agents: outcomes })
     }
 }
