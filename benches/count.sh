@@ -55,6 +55,8 @@ start() {
   echo "a layer of the step whose failures are skipped: $(layer 'skipping layers of the step')"
   echo "a turn of 3 steps, 2 tool calls, 10 layers of each kind: $(($(of turns 100) / 100))"
   echo "the same turn with a listener on all events: $(($(of 'observed turns' 100) / 100))"
+  echo "the same turn beside an observer that wants nothing: $(($(of 'turns beside an observer' 100) / 100))"
+  echo "the same turn with an observer of everything: $(($(of 'watched turns' 100) / 100))"
   echo "a turn of a step over 1,000 messages, with a listener: $(($(of 'steps over 1,000 messages' 100) / 100))"
   echo "of it the comparison with the request before: $(prefixes 'steps over 1,000 messages')"
   echo "a message event over 10,000 messages: $(($(of 'message events' 1000) / 1000))"

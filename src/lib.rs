@@ -60,6 +60,7 @@
 )]
 //! | read agents from a bundle | `bundle`, with the feature of that name |
 //! | keep a bundle running, in a server | `host`, with the feature of that name |
+//! | tell another process what happens | `wire`, with the feature of that name |
 //! | connect real models | `models`, with the feature of that name |
 //! | write a log without secrets | `log`, with the feature of that name |
 //! | load libraries | `plugin`, with the feature `plugins` |
@@ -67,7 +68,7 @@
 //!
 //! # Features
 //! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
-//! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `models` (models over HTTP),
+//! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `wire` (their JSON), `models` (models over HTTP),
 //! `plugins` (extensions in libraries), `log` (a layer of `tracing` that masks secrets) and `testing` (the harness for
 //! tests of extensions).
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -128,6 +129,9 @@ pub use goondan_host as host;
 pub use goondan_models as models;
 #[cfg(feature = "testing")]
 pub use goondan_runtime::testing;
+#[cfg(feature = "wire")]
+#[doc(inline)]
+pub use goondan_wire as wire;
 
 #[cfg(feature = "bundle")]
 pub use goondan_bundle::Bundle;

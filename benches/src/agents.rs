@@ -12,6 +12,7 @@ use goondan::tool::{Effect, ToolHandler, ToolItem};
 use goondan::{Agent, BoxFuture, Instance, Value, json};
 
 use crate::by_hand::{self, PlainModel, PlainTool, Request, noop_layers};
+use crate::watching::{Counting, EVERYTHING};
 
 /// A middleware of every kind that only calls `next`.
 #[derive(Debug)]
@@ -89,6 +90,10 @@ pub struct Layers {
     pub observed: bool,
     /// Whether failures of the layers would be skipped.
     pub skipping: bool,
+    /// Whether the program has an observer that wants nothing.
+    pub asked: bool,
+    /// Whether the program has an observer that wants everything.
+    pub watched: bool,
 }
 
 /// The name of the tool.
@@ -214,5 +219,7 @@ pub fn by_hand(layers: Layers, calls: usize) -> Arc<by_hand::Agent> {
 /// Describes the agent of [`instance`], so that it can be given another store.
 pub fn builder(layers: Layers, calls: usize) -> AgentBuilder {
     let agent = Agent::builder("bench").model(ToolCallingModel::new(calls)).extension::<Bench>(json!(layers));
+    let agent = if layers.asked { agent.observer(Counting::new([])) } else { agent };
+    let agent = if layers.watched { agent.observer(Counting::new(EVERYTHING)) } else { agent };
     if layers.skipping { agent.on_error("bench", OnError::Skip) } else { agent }
 }

@@ -11,6 +11,7 @@ pub mod messages;
 pub mod sample;
 pub mod step;
 pub mod stored;
+pub mod watching;
 
 use std::time::{Duration, Instant};
 

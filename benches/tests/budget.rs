@@ -53,6 +53,17 @@ fn a_turn_allocates_rarely_and_the_same_over_a_long_history() {
     assert!(long.abs_diff(short) <= 2, "{short} over 100 messages, {long} over 10,000");
 }
 
+// OBSERVE-01
+#[test]
+fn an_observer_that_wants_nothing_allocates_nothing() {
+    let layers = Layers { turn: 10, step: 10, tool_call: 10, keep: 100, ..Layers::default() };
+    let [without, asked, watched] = [layers, Layers { asked: true, ..layers }, Layers { watched: true, ..layers }]
+        .map(|layers| allocations(layers, 2, 40));
+    println!("a turn: {without} allocations, {asked} beside an observer that wants nothing, {watched} when watched");
+    assert_eq!(without, asked);
+    assert!(watched > without);
+}
+
 #[test]
 fn a_projection_allocates_the_same_over_a_long_history() {
     let layers = |projecting, keep| Layers { projecting, keep, ..Layers::default() };

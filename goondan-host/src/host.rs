@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use goondan_bundle::{Agents, Bundle};
 use goondan_core::{Error, ErrorCode, Result};
-use goondan_runtime::{Agent, Instance, InstanceId, join};
+use goondan_lock::Lock;
+use goondan_runtime::{Agent, Instance, InstanceId, Observer, join};
 use tokio::sync::{Mutex, watch};
 use tokio::time::timeout;
 
@@ -27,6 +28,8 @@ pub(crate) struct Inner {
     /// For everyone who does not wait for a reload.
     pub(crate) current: watch::Sender<Arc<Current>>,
     pub(crate) instances: Arc<Instances>,
+    /// Those of all agents, also of agents that a reload adds.
+    observers: Lock<Vec<Arc<dyn Observer>>>,
 }
 
 /// The bundle as it was read last, and the agents that it has since.
@@ -49,7 +52,8 @@ pub enum Drained {
 impl Host {
     pub(crate) fn new(source: Source, bundle: Bundle, agents: Agents) -> Self {
         let current = watch::Sender::new(Arc::new(Current::new(bundle, &agents)));
-        Self { inner: Arc::new(Inner { source, agents: Mutex::new(agents), current, instances: Arc::default() }) }
+        let (agents, instances, observers) = (Mutex::new(agents), Arc::default(), Lock::default());
+        Self { inner: Arc::new(Inner { source, agents, current, instances, observers }) }
     }
 
     /// Returns the bundle as it was read last.
@@ -70,6 +74,30 @@ impl Host {
         let instance = agent.instance(key).await?;
         let id = InstanceId { agent: name.clone(), key: instance.key().clone() };
         self.inner.instances.hold(id, instance)
+    }
+
+    /// Adds an observer of all conversations, also of agents that a reload adds:
+    /// [`AgentBuilder::observer`](goondan_runtime::AgentBuilder::observer) says what it is told. It is told of the turns
+    /// that begin from now on.
+    // OBSERVE-01
+    pub fn observe(&self, observer: impl Observer) {
+        let observer: Arc<dyn Observer> = Arc::new(observer);
+        // Under the lock, so that an agent that is being added has it once.
+        let mut observers = self.inner.observers.lock();
+        for agent in &self.current().agents {
+            agent.observe(Arc::clone(&observer));
+        }
+        observers.push(observer);
+    }
+
+    /// Makes `new` what the host has, and lets the observers watch the agents that it adds.
+    pub(crate) fn replace(&self, new: Arc<Current>) {
+        let observers = self.inner.observers.lock();
+        let old = self.current();
+        for agent in new.agents.iter().filter(|agent| old.agents.iter().all(|old| old.name() != agent.name())) {
+            observers.iter().for_each(|observer| agent.observe(Arc::clone(observer)));
+        }
+        self.inner.current.send_replace(new);
     }
 
     /// Opens no further conversation, waits up to `grace` for the turns that run or are queued, those in the background

@@ -61,14 +61,15 @@ impl Host {
     }
 
     /// Starts watching the files of the bundle, the scripts of its models and its libraries, and receiving the reload
-    /// requests of extensions. The requests go to the last caller.
+    /// requests of extensions.
     ///
     /// # Errors
-    /// `E_EXT_RUNTIME` when the system starts no thread.
+    /// `E_EXT_RUNTIME` when the system starts no thread; `E_RELOAD_TAKEN` while something else receives the requests, such
+    /// as another reloader that watches.
     // LEGACY-CHANGESET-04
     pub fn watch(&self) -> Result<Reloader> {
         let mut watched = Watch { files: Files::watch(watched_files(self))?, requests: None };
-        watched.follow(self);
+        watched.follow(self)?;
         Ok(Reloader::new(self, Some(watched)))
     }
 
@@ -87,7 +88,7 @@ impl Host {
         let outcomes = agents.reload_at_next_step(&bundle, self.inner.source.loader()).await?;
         let current = Current::new(bundle, &agents);
         let bundle = Arc::clone(&current.bundle);
-        self.inner.current.send_replace(Arc::new(current));
+        self.replace(Arc::new(current));
         Ok(HostReload { bundle, agents: outcomes })
     }
 }
@@ -144,7 +145,8 @@ impl Reloader {
                 Err(_) => {}
             }
             if let Some(watched) = &mut self.watched {
-                watched.follow(&self.host);
+                // Those of an agent that the reload has built may have another receiver by now, which answers them.
+                _ = watched.follow(&self.host);
             }
             return outcome;
         }
@@ -219,15 +221,21 @@ impl Reloader {
 
 impl Watch {
     /// Watches the files and agents that `host` has now.
-    fn follow(&mut self, host: &Host) {
+    ///
+    /// # Errors
+    /// `E_RELOAD_TAKEN`.
+    fn follow(&mut self, host: &Host) -> Result<()> {
         let current = host.current();
         self.files.set(watched_files(host));
+        let mut outcome = Ok(());
         for agent in &current.agents {
-            match &self.requests {
+            let followed = match &self.requests {
                 Some(requests) => requests.follow(agent),
-                None => self.requests = Some(agent.reload_requests()),
-            }
+                None => agent.reload_requests().map(|requests| self.requests = Some(requests)),
+            };
+            outcome = outcome.and(followed);
         }
+        outcome
     }
 }
 

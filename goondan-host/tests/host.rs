@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use goondan::Error;
-use goondan::agent::BackgroundUpdate;
-use goondan::event::AgentDelegate;
+use goondan::agent::{BackgroundUpdate, Observer, Told, Wants};
+use goondan::event::{AgentDelegate, EventScope};
 use goondan::host::{Drained, Host, HostReload, OpenError, Source};
 use goondan::name::AgentName;
 use goondan::store::MemoryStore;
@@ -277,4 +279,51 @@ async fn a_host_that_watches_reports_what_waits() {
     assert_eq!(error.code().as_str(), "E_RELOAD_ADDS");
     assert_eq!(error.message(), "the changed bundle adds: command npx foo");
     assert_eq!(answer(&host, "one", "a").await.unwrap(), "old");
+}
+
+/// Counts the turns of each agent.
+#[derive(Clone, Default)]
+struct Turns(Arc<Mutex<BTreeMap<String, u32>>>);
+
+impl Observer for Turns {
+    fn wants(&self) -> Wants {
+        Wants::EVENTS
+    }
+
+    fn told(&self, scope: &EventScope, what: &Told<'_>) {
+        if let Told::Event(event) = what
+            && event.name() == "turn.completed"
+        {
+            *self.0.lock().unwrap().entry(scope.agent_name.to_string()).or_default() += 1;
+        }
+    }
+}
+
+#[tokio::test]
+#[covers("OBSERVE-01")]
+async fn an_observer_is_told_of_all_agents_also_of_those_that_a_reload_adds() {
+    let directory = TempDir::new().unwrap();
+    bundle(directory.path(), &["one"], "hi", None);
+    let (host, turns) = (open(&directory).await.unwrap(), Turns::default());
+    answer(&host, "one", "a").await.unwrap();
+    host.observe(turns.clone());
+    answer(&host, "one", "a").await.unwrap();
+    bundle(directory.path(), &["one", "two"], "hi", None);
+    host.reloader().reload(None).await.unwrap();
+    host.reloader().reload(None).await.unwrap();
+    answer(&host, "one", "a").await.unwrap();
+    answer(&host, "two", "a").await.unwrap();
+    let told = turns.0.lock().unwrap().clone();
+    assert_eq!(told, BTreeMap::from([("one".to_owned(), 2), ("two".to_owned(), 1)]));
+}
+
+#[tokio::test]
+async fn one_reloader_watches_at_a_time() {
+    let directory = TempDir::new().unwrap();
+    bundle(directory.path(), &["one"], "hi", None);
+    let host = open(&directory).await.unwrap();
+    let watching = host.watch().unwrap();
+    assert_eq!(host.watch().err().unwrap().code(), "E_RELOAD_TAKEN");
+    drop(watching);
+    assert!(host.watch().is_ok());
 }

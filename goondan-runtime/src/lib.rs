@@ -9,7 +9,7 @@
 //! | `idle` | a run without a runtime, for tests and benchmarks of chains |
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
-//! | `ports` | what others implement: models and their providers, stores, routers |
+//! | `ports` | what others implement: models and their providers, stores, routers, observers |
 //! | `models` | a model that plays a script, and one that records another |
 //! | `state` | extension state while a conversation is open |
 //! | `memory_store` | the store in memory |
@@ -61,8 +61,8 @@ pub mod testing;
 
 pub use ports::{
     AgentCall, AgentReply, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model,
-    ModelDelta, ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Queue, Router, Store,
-    find_provider, linked_providers, store,
+    ModelDelta, ModelProvider, ModelRequest, ModelResponse, Observer, ProviderContext, ProviderDescriptor, Queue,
+    Router, Store, Told, Wants, find_provider, linked_providers, store,
 };
 
 pub use memory_queue::MemoryQueue;

@@ -1,6 +1,6 @@
 //! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md`,
-//! `docs/providers.md` and `docs/stores.md` are real: every piece of Rust on these pages is also in a file here or in an example, which is
-//! compiled and tested, and every error is in a `.stderr` file of `tests/ui`.
+//! `docs/providers.md`, `docs/stores.md` and `docs/watching.md` are real: every piece of Rust on these pages is also in a
+//! file here or in an example, which is compiled and tested, and every error is in a `.stderr` file of `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
 
@@ -14,6 +14,7 @@ mod provider;
 mod recipes;
 mod store;
 mod titles;
+mod watching;
 
 #[path = "../../examples/own_model.rs"]
 #[expect(dead_code, reason = "the example is a program")]
@@ -22,8 +23,14 @@ mod own_model;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 5] =
-    ["docs/writing-extensions.md", "docs/attributes.md", "docs/recipes.md", "docs/providers.md", "docs/stores.md"];
+const PAGES: [&str; 6] = [
+    "docs/writing-extensions.md",
+    "docs/attributes.md",
+    "docs/recipes.md",
+    "docs/providers.md",
+    "docs/stores.md",
+    "docs/watching.md",
+];
 
 /// Returns the code blocks of `page` that are marked with `language`.
 fn blocks(page: &str, language: &str) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use conformance_extensions::acting::Acting;
 use goondan::event::{AgentDelegate, AgentReload};
 use goondan::model::ScriptItem;
-use goondan::{Agent, Instance, Value, json};
+use goondan::{Agent, ErrorCode, Instance, Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;
@@ -42,7 +42,7 @@ async fn heard(instance: &Instance, log: &Log) -> Vec<String> {
 async fn emitting_the_names_starts_nothing() {
     let log = Log::new();
     let agent = acting("acting__emit", &log);
-    let (mut turns, mut reloads) = (agent.subscribe_turns(), agent.reload_requests());
+    let (mut turns, mut reloads) = (agent.subscribe_turns(), agent.reload_requests().unwrap());
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
     let names = ["agent.delegate \"delegated\" \"assistant\"", "agent.reload \"requested\" null"];
@@ -83,7 +83,7 @@ async fn reload_requests_one_of_the_program_and_returns_the_answer() {
     let log = Log::new();
     let agent = acting("acting__reload", &log);
     let instance = agent.instance("test").await.unwrap();
-    let requests = agent.reload_requests();
+    let requests = agent.reload_requests().unwrap();
     let reload = async || agent.reload_at_next_step(&following([ScriptItem::say("reloaded")], &log)).await;
     tokio::select! {
         () = requests.serve(reload, |_| ()) => panic!("the agent lives"),
@@ -110,7 +110,7 @@ async fn a_request_for_a_reload_is_refused_where_the_program_makes_none() {
 async fn a_request_for_a_reload_is_sent_even_if_its_answer_is_not_awaited() {
     let log = Log::new();
     let agent = acting("acting__forget", &log);
-    let mut requests = agent.reload_requests();
+    let mut requests = agent.reload_requests().unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
     let request = requests.next().await.unwrap();
@@ -118,4 +118,22 @@ async fn a_request_for_a_reload_is_sent_even_if_its_answer_is_not_awaited() {
     request.refuse("later");
     let events = ["agent.reload \"requested\" null", "agent.reloadAnswer \"requested\" \"none\""];
     assert_eq!(heard(&instance, &log).await, events);
+}
+
+#[both_linkages]
+#[covers("OBSERVE-01")]
+async fn reload_requests_have_one_receiver() {
+    let log = Log::new();
+    let (agent, other) = (acting("acting__forget", &log), acting("acting__forget", &log));
+    let mut requests = agent.reload_requests().unwrap();
+    assert_eq!(agent.reload_requests().unwrap_err().code(), &ErrorCode::RELOAD_TAKEN);
+    let others = other.reload_requests().unwrap();
+    assert_eq!(requests.follow(&other).unwrap_err().code(), &ErrorCode::RELOAD_TAKEN);
+    drop(others);
+    requests.follow(&other).unwrap();
+    requests.follow(&other).unwrap();
+    other.instance("test").await.unwrap().run("hello").await.unwrap();
+    assert_eq!(requests.next().await.unwrap().conversation().to_string(), "assistant:test");
+    drop(requests);
+    assert!(agent.reload_requests().is_ok());
 }

@@ -62,6 +62,7 @@ async fn turn(model: HttpModel<Chat>) -> Vec<String> {
     while let Some(update) = turn.next().await {
         seen.push(match update {
             TurnUpdate::Event(event) => event.name().to_owned(),
+            TurnUpdate::Message(_) => continue,
             other => format!("{other:?}"),
         });
     }

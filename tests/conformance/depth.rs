@@ -291,6 +291,8 @@ async fn extensions_read_values_that_another_implementation_stored() {
         );
         fs::write(messages.join("base.jsonl"), base).unwrap();
         fs::write(states.join("deep.json"), deep).unwrap();
+        let id = goondan::store::InstanceId { agent: "assistant".parse().unwrap(), key: "one".parse().unwrap() };
+        store(dir.path()).repair(&id).unwrap();
         let agent = || {
             let mut policy = Policy::default();
             policy.report_model_input = true;

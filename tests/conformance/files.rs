@@ -115,7 +115,11 @@ fn store_with(dir: &Path, media_type: &str, url: &str) -> FileStore {
         "data": { "role": "user", "content": [{ "type": "file", "mediaType": media_type, "url": url }] },
     });
     std::fs::write(messages.join("base.jsonl"), format!("{message}\n")).unwrap();
-    FileStore::open(dir).unwrap()
+    let store = FileStore::open(dir).unwrap();
+    store
+        .repair(&goondan::store::InstanceId { agent: "assistant".parse().unwrap(), key: "one".parse().unwrap() })
+        .unwrap();
+    store
 }
 
 #[both_linkages]

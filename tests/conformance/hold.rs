@@ -25,6 +25,9 @@ async fn watched(instance: &Instance, mut piece: impl FnMut()) -> (Vec<String>, 
     let mut turn = instance.run_stream("hello");
     let mut seen = Vec::new();
     while let Some(update) = turn.next().await {
+        if matches!(update, TurnUpdate::Message(_)) {
+            continue;
+        }
         if !matches!(update, TurnUpdate::Event(_)) {
             piece();
         }
@@ -208,7 +211,7 @@ async fn of_an_answer_that_was_not_completed_nothing_is_sent_or_kept() {
                 let watch = async {
                     while let Some(update) = turn.next().await {
                         match update {
-                            TurnUpdate::Event(_) => {}
+                            TurnUpdate::Event(_) | TurnUpdate::Message(_) => {}
                             TurnUpdate::Text { text, .. } => pieces.push(text),
                             other => panic!("{other:?}"),
                         }

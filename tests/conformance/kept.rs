@@ -99,6 +99,7 @@ async fn unknown_members_in_every_place_survive_rewriting_export_import_and_repa
         fs::create_dir_all(at("one").join("messages")).unwrap();
         let text: String = written.iter().map(|message| format!("{message}\n")).collect();
         fs::write(at("one").join("messages/base.jsonl"), text).unwrap();
+        store.repair(&id("one")).unwrap();
         let metadata = json!({
             "status": "idle", "agentName": "assistant", "instanceKey": "one", "zz": [1],
             "createdAt": "2026-11-22T12:00:00.000Z", "updatedAt": "2026-11-22T12:00:00.000Z",

@@ -38,6 +38,7 @@ mod links;
 mod model;
 mod model_requests;
 mod next;
+mod observed;
 mod order;
 mod pairs;
 mod parts;

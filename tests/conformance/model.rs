@@ -138,10 +138,12 @@ async fn a_streamed_turn_yields_text_and_events_as_they_come() {
         updates.push(match update {
             TurnUpdate::Text { text, .. } => text,
             TurnUpdate::Event(event) => event.name().to_owned(),
+            TurnUpdate::Message(event) => event.appended().unwrap().role().as_str().to_owned(),
             _ => "something new".to_owned(),
         });
     }
-    let expected = ["turn.started", "step.started", "in ", "three ", "pieces", "step.completed", "turn.completed"];
+    let expected = ["turn.started", "user", "step.started", "in ", "three ", "pieces", "assistant"];
+    let expected: Vec<_> = expected.into_iter().chain(["step.completed", "turn.completed"]).collect();
     assert_eq!(updates, expected);
     assert_eq!(turn.finish().await.unwrap().text(), "in three pieces");
 }

@@ -79,11 +79,11 @@ async fn a_model_is_asked_from_turns_steps_and_tools_and_leaves_no_trace_but_its
         let mut turn = instance.run_stream("hello");
         while let Some(update) = turn.next().await {
             match update {
-                TurnUpdate::Event(event) => match *event {
-                    RuntimeEvent::ModelAsked { .. } => asked.push(*event),
-                    RuntimeEvent::TurnStarted { ref scope }
-                    | RuntimeEvent::StepStarted { ref scope, .. }
-                    | RuntimeEvent::ToolCalled { ref scope, .. } => spans.push(scope.span),
+                TurnUpdate::Event(event) => match &*event {
+                    RuntimeEvent::ModelAsked { .. } => asked.push(RuntimeEvent::clone(&event)),
+                    RuntimeEvent::TurnStarted { scope }
+                    | RuntimeEvent::StepStarted { scope, .. }
+                    | RuntimeEvent::ToolCalled { scope, .. } => spans.push(scope.span),
                     _ => {}
                 },
                 TurnUpdate::Text { text, .. } => told.push(text),

@@ -29,7 +29,7 @@ async fn kept(instance: &Instance, input: &str) -> (Option<KeptPrefix>, bool) {
     let (mut kept, mut broken) = (None, None);
     while let Some(update) = turn.next().await {
         let TurnUpdate::Event(event) = update else { continue };
-        match *event {
+        match Arc::unwrap_or_clone(event) {
             RuntimeEvent::StepCompleted { kept_prefix, .. } => kept = kept_prefix,
             RuntimeEvent::ModelPrefixBroken { prefix, .. } => broken = Some(prefix),
             _ => {}

@@ -43,11 +43,12 @@ async fn run(script: Vec<ScriptItem>, log: &Log, extend: impl FnOnce(AgentBuilde
         updates.push(match update {
             TurnUpdate::Text { text, .. } => format!("text {text}"),
             TurnUpdate::ToolCall { name, .. } => format!("call {name}"),
-            TurnUpdate::Event(event) => match *event {
+            TurnUpdate::Event(event) => match Arc::unwrap_or_clone(event) {
                 RuntimeEvent::StepCompleted { prepared_by, .. } => format!("step.completed by {}", by(prepared_by)),
                 RuntimeEvent::ToolCompleted { prepared_by, .. } => format!("tool.completed by {}", by(prepared_by)),
                 event => event.name().to_owned(),
             },
+            TurnUpdate::Message(_) => continue,
             other => format!("{other:?}"),
         });
     }

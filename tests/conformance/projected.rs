@@ -221,7 +221,7 @@ async fn the_event_of_the_step_shows_the_edited_request() {
     let mut sent = Vec::new();
     while let Some(update) = turn.next().await {
         if let TurnUpdate::Event(event) = update
-            && let RuntimeEvent::StepStarted { llm_input_messages: Some(messages), .. } = *event
+            && let RuntimeEvent::StepStarted { llm_input_messages: Some(messages), .. } = Arc::unwrap_or_clone(event)
         {
             sent.extend(messages.into_iter().map(|message| message.content.text().into_owned()));
         }

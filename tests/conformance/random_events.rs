@@ -3,6 +3,7 @@
 
 mod programs;
 
+use conformance_extensions::hold::Guarding;
 use conformance_extensions::random_events::{Random, Run, TurnProgram};
 use goondan::json;
 use goondan::model::ScriptItem;
@@ -10,15 +11,19 @@ use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::testing::Chat;
 use goondan_covers::covers;
 use goondan_libraries::runs;
+use proptest::arbitrary::any;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::linkage::{Extended, Linkage};
+use crate::observed::Folding;
+use crate::support::Log;
 use programs::programs;
 
 /// Runs `program`, turn by turn, and compares the requests to the model, the stored messages, and those after a
 /// restart.
-async fn run(program: &[TurnProgram], store: impl Store) {
-    let directory = tempfile::tempdir().unwrap();
+async fn run(program: &[TurnProgram], is_held: bool, store: impl Store) {
+    let (directory, folding) = (tempfile::tempdir().unwrap(), Folding::default());
+    let log = Log::new();
     let path = directory.path().join("run.json");
     let script = program.iter().flat_map(|turn| {
         let calls = turn.steps[1..].iter().map(|_| ScriptItem::call("no__tool", json!({})));
@@ -27,7 +32,10 @@ async fn run(program: &[TurnProgram], store: impl Store) {
     let script: Vec<_> = script.collect();
     let mut chat = Chat::builder()
         .script(script)
-        .agent(|agent| agent.with::<Random>(json!({ "run": path })).store(store))
+        .agent(|agent| {
+            let agent = agent.with::<Guarding>(json!({ "log": log, "hold": is_held.then_some("before") }));
+            agent.with::<Random>(json!({ "run": path })).store(store).observer(folding.clone())
+        })
         .start()
         .await
         .unwrap();
@@ -41,6 +49,7 @@ async fn run(program: &[TurnProgram], store: impl Store) {
         let error = outcome.err().map(|error| error.message().into_owned());
         assert_eq!(error.as_deref(), turn.fails.then_some("the program ends so"));
         let stored = chat.messages().await;
+        folding.check(&stored, false);
         Run::change(&path, |run| run.naive.end_turn(&stored));
         if turn.restarts {
             chat.restart().await.unwrap();
@@ -59,17 +68,17 @@ async fn run(program: &[TurnProgram], store: impl Store) {
 
 fn check<S: Store>(linkage: Linkage, cases: u32, store: impl Fn() -> (S, Option<tempfile::TempDir>)) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&programs(), |program| {
+    let outcome = TestRunner::new(config).run(&(programs(), any::<bool>()), |(program, is_held)| {
         let (store, _dir) = store();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(linkage.run(run(&program, store)));
+        runtime.block_on(linkage.run(run(&program, is_held, store)));
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
-#[covers("CONV-01", "CONV-02", "CONV-03", "CONV-04", "CONV-06", "CONV-07", "CONV-11", "PAIR-01")]
+#[covers("CONV-01", "CONV-02", "CONV-03", "CONV-04", "CONV-06", "CONV-07", "CONV-11", "PAIR-01", "OBSERVE-01")]
 fn the_conversation_is_the_fold_of_its_events_whatever_they_are() {
     for linkage in Linkage::BOTH {
         check(linkage, runs(50), || (MemoryStore::new(), None));

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::Arc;
 
 use conformance_extensions::kept::Copying;
 use conformance_extensions::reply::Replies;
@@ -37,10 +38,9 @@ fn store(dir: &Path) -> FileStore {
     FileStore::open(dir).unwrap().fsync(Fsync::Never)
 }
 
-/// Returns the tool-result part in the base of an instance, as it is written.
-fn stored(dir: &Path) -> Value {
-    let base = std::fs::read_to_string(dir.join("messages/base.jsonl")).unwrap();
-    let line: Value = serde_json::from_str(base.lines().nth(2).unwrap()).unwrap();
+/// Returns the tool-result part in an instance, as it is written.
+fn stored(store: &FileStore, key: &str) -> Value {
+    let line = serde_json::to_value(&store.read(&id(key)).unwrap().messages[2]).unwrap();
     let parts = line["data"]["content"].as_array().unwrap();
     assert_eq!((&line["data"]["role"], parts.len()), (&json!("tool"), 1));
     parts[0].clone()
@@ -69,7 +69,7 @@ async fn called(tool: &str, args: Value, change: Option<&str>) -> Seen {
     let mut completed = None;
     while let Some(update) = turn.next().await {
         if let TurnUpdate::Event(event) = update
-            && let RuntimeEvent::ToolCompleted { status, error_message, .. } = *event
+            && let RuntimeEvent::ToolCompleted { status, error_message, .. } = Arc::unwrap_or_clone(event)
         {
             completed = Some((status, error_message));
         }
@@ -84,7 +84,7 @@ async fn called(tool: &str, args: Value, change: Option<&str>) -> Seen {
     let requests = std::fs::read_to_string(&requests).unwrap();
     let request: Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
     let sent = request["messages"].as_array().unwrap().last().unwrap()["content"][0].clone();
-    let stored = stored(&store.instance_dir(&id("one")));
+    let stored = stored(&store, "one");
     assert_eq!(sent, stored);
     let is_error = stored.get("isError") == Some(&json!(true));
     assert_eq!(stored.as_object().unwrap().len(), 4 + usize::from(is_error), "{stored}");
@@ -222,7 +222,7 @@ async fn a_reply_survives_rewriting_export_and_import() {
     let agent = agent(script).with::<Replies>(log.config()).with::<Copying>(json!({}));
     let agent = agent.store(store.clone()).build().unwrap();
     agent.instance("one").await.unwrap().run("hello").await.unwrap();
-    let first = stored(&store.instance_dir(&id("one")));
+    let first = stored(&store, "one");
     assert_eq!((&first["isError"], &first["output"]["value"][1]), (&json!(true), &dot()));
     // Every message crosses to an extension and is replaced by what it read.
     agent.instance("one").await.unwrap().run("again").await.unwrap();
@@ -231,7 +231,7 @@ async fn a_reply_survives_rewriting_export_and_import() {
     store.export(&id("one"), &mut export).unwrap();
     store.import(Cursor::new(&export), Some(id("two"))).unwrap();
     for key in ["one", "two"] {
-        assert_eq!(stored(&store.instance_dir(&id(key))), first, "{key}");
+        assert_eq!(stored(&store, key), first, "{key}");
     }
 
     // What another implementation writes under the name is kept as well.
@@ -244,10 +244,11 @@ async fn a_reply_survives_rewriting_export_and_import() {
         std::fs::create_dir_all(&messages).unwrap();
         let other = base.replace(r#""isError":true"#, &format!(r#""isError":{written}"#));
         std::fs::write(messages.join("base.jsonl"), other).unwrap();
+        store.repair(&id("one")).unwrap();
         let agent = agent_that_copies(&store);
         agent.instance("one").await.unwrap().run("hello").await.unwrap();
         agent.close().await.unwrap();
-        assert_eq!(stored(&store.instance_dir(&id("one")))["isError"].to_string(), written);
+        assert_eq!(stored(&store, "one")["isError"].to_string(), written);
     }
 }
 

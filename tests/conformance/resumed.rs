@@ -19,6 +19,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use crate::linkage::Extended;
+use crate::observed::Folding;
 use crate::support::Log;
 
 /// A model whose answer depends on how many answers it has given in the conversation.
@@ -84,6 +85,7 @@ struct Run {
     log: Log,
     requests: Arc<Mutex<Vec<String>>>,
     plan: Arc<Plan>,
+    folding: Folding,
 }
 
 impl Run {
@@ -95,11 +97,12 @@ impl Run {
         let advice = Answering { answers: vec![says("as you like")], requests: Arc::default() };
         let router = LocalRouter::new();
         let agent = Agent::builder("assistant").model(answers).with::<Resuming>(config);
-        let agent = agent.store(Breaking::new(store, Arc::clone(&plan))).router(router.clone()).build().unwrap();
+        let (agent, folding) = (agent.store(Breaking::new(store, Arc::clone(&plan))), Folding::default());
+        let agent = agent.router(router.clone()).observer(folding.clone()).build().unwrap();
         let other = Agent::builder("other").model(advice).router(router.clone()).build().unwrap();
         router.add(&agent);
         router.add(&other);
-        Self { agent, _other: other, log, requests, plan }
+        Self { agent, _other: other, log, requests, plan, folding }
     }
 
     /// Runs `event` until its turn has ended, however often it is interrupted.
@@ -122,6 +125,7 @@ impl Run {
         assert_eq!(again, text);
         assert_eq!(self.requests.lock().unwrap().len(), before);
         let messages = instance.messages().await.unwrap();
+        self.folding.check(&messages, goes_on == GoesOn::AfterANewOpening);
         let message = |message: &Arc<goondan::conversation::Message>| {
             format!("{:?} {} {}", message.role(), texts(message.content()), json!(message.metadata()))
         };

@@ -1,5 +1,6 @@
 //! A model that asks its provider again tells watchers and extensions so, in the same step.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use conformance_extensions::events::Watching;
@@ -44,8 +45,10 @@ async fn a_request_that_is_repeated_is_a_runtime_event_and_no_step() {
             match update {
                 TurnUpdate::Text { text, .. } => pieces.push(text),
                 TurnUpdate::Restart { step: 0, reason, wait } => pieces.push(format!("{reason}, {wait:?}")),
-                TurnUpdate::Event(event) if event.name() == "model.retried" => retried.push(*event),
-                TurnUpdate::Event(_) => {}
+                TurnUpdate::Event(event) if event.name() == "model.retried" => {
+                    retried.push(Arc::unwrap_or_clone(event))
+                }
+                TurnUpdate::Event(_) | TurnUpdate::Message(_) => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -27,9 +27,14 @@ async fn agent(dir: &Path, log: &Log, calls: usize) -> Agent {
     agent.store(FileStore::open(dir).unwrap()).build().unwrap()
 }
 
+/// Returns the state that is stored: the newest one in the journal, else the one in its file.
 fn state_file(dir: &Path, key: &str) -> Option<Value> {
-    let text = fs::read(dir.join(format!("instances/assistant:{key}/extensions/counting.json"))).ok()?;
-    Some(serde_json::from_slice(&text).unwrap())
+    let dir = dir.join(format!("instances/assistant:{key}"));
+    let journal = fs::read_to_string(dir.join("messages/events.jsonl")).ok()?;
+    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut committed = records.filter(|record| record.get("fold").is_some()).rev();
+    let newest = committed.find_map(|record| record["state"].get("counting").cloned());
+    newest.or_else(|| Some(serde_json::from_slice(&fs::read(dir.join("extensions/counting.json")).ok()?).unwrap()))
 }
 
 #[both_linkages]

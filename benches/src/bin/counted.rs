@@ -31,6 +31,12 @@ fn main() {
         "observed turns" => {
             turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, observed: true, ..one }, 2, number)
         }
+        "turns beside an observer" => {
+            turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, asked: true, ..one }, 2, number)
+        }
+        "watched turns" => {
+            turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, watched: true, ..one }, 2, number)
+        }
         "steps over 1,000 messages" => turns(Layers { step: 10, keep: 1_000, observed: true, ..one }, 0, number),
         "message events" => events(number),
         _ => panic!("{what} is not known"),

@@ -2,15 +2,13 @@
 
 use std::io;
 
+use goondan::Result;
 use goondan::agent::{BackgroundTurn, TurnStream};
-use goondan::event::{EventSource, TokenUsage};
-use goondan::middleware::{FinishReason, ToolCallSummary, ToolError, TurnResult};
-use goondan::name::{AgentName, InstanceKey, TurnId};
-use goondan::{Error, Result};
+use goondan::middleware::{FinishReason, TurnResult};
+use goondan::wire::{TurnEnd, Update, Updates};
 use serde::Serialize;
 
 use super::Stream;
-use super::stream_line::StreamLines;
 
 /// The format of printed turns.
 #[derive(Clone, Copy, Debug)]
@@ -21,39 +19,15 @@ pub(crate) enum AnswerFormat {
     Stream,
 }
 
-/// A turn in the output of `--json`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TurnLine<'a> {
-    turn_id: Option<&'a TurnId>,
-    finish_reason: FinishReason,
-    response: Option<&'a str>,
-    steps: u32,
-    tool_calls: &'a [ToolCallSummary],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<TokenUsage>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ToolError>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    background: Option<BackgroundLine<'a>>,
-}
-
-/// Where a turn belongs that is no answer to an input of the user.
-#[derive(Serialize)]
-struct BackgroundLine<'a> {
-    agent: &'a AgentName,
-    instance: &'a InstanceKey,
-    source: &'a EventSource,
-    input: Option<&'a str>,
-}
-
 /// Prints what happens in `turn` to standard output, and returns its result. When standard output fails, the turn
 /// goes on; printing its result fails too, and that error is reported.
 pub(crate) async fn stream(mut turn: TurnStream) -> Result<TurnResult> {
-    let (mut lines, mut open) = (StreamLines::default(), true);
+    let (mut updates, mut open) = (Updates::default(), true);
     while let Some(update) = turn.next().await {
-        if let Some(line) = lines.line(&update).filter(|_| open) {
-            open = Stream::Out.data(format!("{line}\n").as_bytes()).is_ok();
+        // What a message says is told by pieces, events and the end of the turn.
+        let update = updates.next(update).filter(|update| open && !matches!(update, Update::Message { .. }));
+        if let Some(update) = update {
+            open = print_line(&update).is_ok();
         }
     }
     turn.finish().await
@@ -73,12 +47,8 @@ pub(crate) fn print(
             Ok(())
         }
         (AnswerFormat::Text, Err(_)) => Ok(()),
-        (AnswerFormat::Json, outcome) => Stream::Out.data(format!("{}\n", line(outcome, background)).as_bytes()),
-        (AnswerFormat::Stream, outcome) => {
-            let mut line = line(outcome, background);
-            line["type"] = "turn".into();
-            Stream::Out.data(format!("{line}\n").as_bytes())
-        }
+        (AnswerFormat::Json, outcome) => print_line(&turn_end(outcome, background)),
+        (AnswerFormat::Stream, outcome) => print_line(&Update::Turn(turn_end(outcome, background))),
     }
 }
 
@@ -92,43 +62,14 @@ pub(crate) fn report_cut(turn: &TurnResult) {
     }
 }
 
-fn line(outcome: &Result<TurnResult>, background: Option<&BackgroundTurn>) -> serde_json::Value {
-    let text;
-    let mut line = match outcome {
-        Ok(turn) => {
-            text = turn.text();
-            TurnLine {
-                turn_id: Some(turn.turn_id()),
-                finish_reason: turn.finish_reason(),
-                response: turn.response().map(|_| &*text),
-                steps: turn.steps(),
-                tool_calls: turn.tool_calls(),
-                usage: turn.usage(),
-                error: turn.error().map(ToolError::from),
-                background: None,
-            }
-        }
-        Err(error) => failed(error),
-    };
-    line.background = background.map(|BackgroundTurn { agent, instance, input, .. }| BackgroundLine {
-        agent,
-        instance,
-        source: &input.source,
-        input: input.input.as_deref(),
-    });
-    serde_json::json!(line)
+fn turn_end(outcome: &Result<TurnResult>, background: Option<&BackgroundTurn>) -> TurnEnd {
+    let end = TurnEnd::of(outcome);
+    match background {
+        Some(turn) => end.in_background(turn),
+        None => end,
+    }
 }
 
-fn failed(error: &Error) -> TurnLine<'_> {
-    let turn = error.turn();
-    TurnLine {
-        turn_id: turn.map(|turn| &turn.id),
-        finish_reason: FinishReason::Error,
-        response: None,
-        steps: turn.map_or(0, |turn| turn.steps),
-        tool_calls: turn.map_or(&[], |turn| &turn.tool_calls),
-        usage: None,
-        error: Some(ToolError::from(error)),
-        background: None,
-    }
+fn print_line(line: &impl Serialize) -> io::Result<()> {
+    Stream::Out.data(format!("{}\n", serde_json::to_string(line)?).as_bytes())
 }

@@ -142,7 +142,7 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 error: None,
             })
         }
-        RuntimeEvent::TurnFailed { scope, duration, error_message } => {
+        RuntimeEvent::TurnFailed { scope, duration, error_message, .. } => {
             let StepTotals { count, tool_calls, tokens, finish_reason, kept_prefix } =
                 running.remove(&scope.turn_id)?;
             Some(TurnCost {

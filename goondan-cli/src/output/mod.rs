@@ -11,7 +11,6 @@ pub(crate) mod diagnostics;
 mod excerpt;
 pub(crate) mod message;
 mod stream;
-mod stream_line;
 mod styled;
 
 use std::io;

@@ -29,7 +29,8 @@ fn lines(output: &Output) -> Vec<Value> {
 fn without_ids(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => members.iter_mut().for_each(|(name, value)| {
-            let differs = name.ends_with("Id") || ["timestamp", "duration"].contains(&&**name);
+            let is_time = ["timestamp", "duration", "timeToFirstPiece"].contains(&name.trim_end_matches("Micros"));
+            let differs = name.ends_with("Id") || is_time;
             *value = if differs { Value::Null } else { without_ids(value.take()) };
         }),
         Value::Array(items) => items.iter_mut().for_each(|item| *item = without_ids(item.take())),

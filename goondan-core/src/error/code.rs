@@ -208,6 +208,9 @@ codes! {
     /// A bundle is not reloaded, because agents could do something then that they cannot do now.
     // TREE-01
     RELOAD_ADDS = "E_RELOAD_ADDS";
+    /// Something else in the program receives the reload requests of an agent.
+    // OBSERVE-01
+    RELOAD_TAKEN = "E_RELOAD_TAKEN";
 }
 
 impl ErrorCode {

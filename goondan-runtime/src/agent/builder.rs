@@ -18,10 +18,12 @@ use crate::instance::AgentInner;
 use crate::memory_store::MemoryStore;
 use crate::policy::Policy;
 use crate::ports::model::Model;
+use crate::ports::observer::Observer;
 use crate::ports::router::Router;
 use crate::ports::store::Store;
 use crate::schema::{Schema, config_value, summary};
 use crate::spec::{AgentSpec, ExtensionSpec, Opening};
+use crate::turn::Observers;
 
 /// The capabilities that every host offers.
 const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];
@@ -75,6 +77,7 @@ pub struct AgentBuilder {
     router: Option<Arc<dyn Router>>,
     store: Arc<dyn Store>,
     idle_after: Option<Duration>,
+    observers: Observers,
     opening: Opening,
     secrets: Vec<Secret>,
 }
@@ -109,6 +112,7 @@ impl AgentBuilder {
             router: None,
             store: Arc::new(MemoryStore::new()),
             idle_after: None,
+            observers: Observers::default(),
             opening: Opening::default(),
             secrets: Vec::new(),
         }
@@ -253,6 +257,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds an observer of all conversations. Observers are told in the order in which they are added. They belong to
+    /// the agent: a reload leaves them as they are.
+    // OBSERVE-01
+    pub fn observer(self, observer: impl Observer) -> Self {
+        self.observers.add(observer);
+        self
+    }
+
     /// Sets the router to other agents. By default there is none. Add the agent to the router once it is built.
     pub fn router(mut self, router: impl Router) -> Self {
         self.router = Some(Arc::new(router));
@@ -378,7 +390,9 @@ impl AgentBuilder {
             opening: self.opening,
             _secrets: self.secrets,
         };
-        Ok(Agent { inner: Arc::new(AgentInner::new(name, spec, self.store, self.idle_after)) })
+        let mut agent = AgentInner::new(name, spec, self.store, self.idle_after);
+        agent.observers = Arc::new(self.observers);
+        Ok(Agent { inner: Arc::new(agent) })
     }
 }
 

@@ -1,11 +1,21 @@
 //! What a program receives of all conversations of an agent: turns that they ran by themselves, and requests of
 //! extensions for reloads.
 
+use goondan_core::Result;
+
 use super::Agent;
 use crate::attach::ReloadRequests;
 use crate::instance::BackgroundTurns;
+use crate::ports::observer::Observer;
 
 impl Agent {
+    /// Adds an observer of all conversations of this agent, after those that it has: see
+    /// [`AgentBuilder::observer`](crate::AgentBuilder::observer). It is told of the turns that begin from now on.
+    // OBSERVE-01
+    pub fn observe(&self, observer: impl Observer) {
+        self.inner.observers.add(observer);
+    }
+
     /// Returns the turns of this agent, in all of its conversations, whose results are not returned to the program:
     /// those that a task of an extension, a tool or the program delegated, those that other agents requested, and those
     /// that [`Instance::send`](crate::Instance::send) queued. They are told when they have ended, from now on.
@@ -47,15 +57,19 @@ impl Agent {
     /// use goondan::{Agent, Result};
     ///
     /// /// Runs until the agent is dropped. `read` makes the agent from its files.
-    /// async fn reload_on_request(agent: &Agent, read: impl Fn() -> Result<Agent>) {
+    /// async fn reload_on_request(agent: &Agent, read: impl Fn() -> Result<Agent>) -> Result<()> {
     ///     let reload = async || agent.reload_at_next_step(&read()?).await;
-    ///     agent.reload_requests().serve(reload, |_outcome| ()).await;
+    ///     agent.reload_requests()?.serve(reload, |_outcome| ()).await;
+    ///     Ok(())
     /// }
     /// ```
     ///
-    /// Requests go to the last caller of this, until it drops what is returned.
-    // LEGACY-CHANGESET-04
-    pub fn reload_requests(&self) -> ReloadRequests {
+    /// Each request is answered once, and so there is one receiver at a time.
+    ///
+    /// # Errors
+    /// `E_RELOAD_TAKEN` while an earlier receiver exists.
+    // LEGACY-CHANGESET-04, OBSERVE-01
+    pub fn reload_requests(&self) -> Result<ReloadRequests> {
         ReloadRequests::of(&self.inner.reload_listener)
     }
 }
@@ -68,8 +82,12 @@ impl BackgroundTurns {
 }
 
 impl ReloadRequests {
-    /// Adds the requests of another agent, such as one that a reload has built. Does nothing if all others are dropped.
-    pub fn follow(&self, agent: &Agent) {
-        self.add(&agent.inner.reload_listener);
+    /// Adds the requests of another agent, such as one that a reload has built. Does nothing for an agent that
+    /// was added before, or if all others are dropped.
+    ///
+    /// # Errors
+    /// `E_RELOAD_TAKEN` while another receiver of that agent's requests exists.
+    pub fn follow(&self, agent: &Agent) -> Result<()> {
+        self.add(&agent.inner.reload_listener)
     }
 }

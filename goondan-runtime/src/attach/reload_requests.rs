@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use goondan_core::{AgentReloadAnswer, BoxFuture, Event, ReloadEffect, Result};
+use goondan_core::{AgentReloadAnswer, BoxFuture, Error, ErrorCode, Event, ReloadEffect, Result};
 use goondan_lock::Lock;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::oneshot;
@@ -48,17 +48,20 @@ pub(crate) struct ReloadListener(Lock<Option<Sender<ReloadRequest>>>);
 
 impl ReloadRequests {
     /// Returns the requests that go to `listener`.
-    pub(crate) fn of(listener: &ReloadListener) -> Self {
+    ///
+    /// # Errors
+    /// `E_RELOAD_TAKEN`.
+    pub(crate) fn of(listener: &ReloadListener) -> Result<Self> {
         let (sender, requests) = channel(QUEUE);
         let requests = Self { requests, sender: sender.downgrade() };
-        listener.set(sender);
-        requests
+        listener.set(sender)?;
+        Ok(requests)
     }
 
-    pub(crate) fn add(&self, listener: &ReloadListener) {
-        if let Some(sender) = self.sender.upgrade() {
-            listener.set(sender);
-        }
+    /// # Errors
+    /// `E_RELOAD_TAKEN`.
+    pub(crate) fn add(&self, listener: &ReloadListener) -> Result<()> {
+        self.sender.upgrade().map_or(Ok(()), |sender| listener.set(sender))
     }
 
     /// Waits for the next request. Returns `None` once the agents are dropped.
@@ -145,8 +148,18 @@ impl Request {
 }
 
 impl ReloadListener {
-    fn set(&self, sender: Sender<ReloadRequest>) {
-        *self.0.lock() = Some(sender);
+    /// Sends the requests to `sender` from now on, unless they go to another receiver that exists.
+    fn set(&self, sender: Sender<ReloadRequest>) -> Result<()> {
+        let mut listener = self.0.lock();
+        if listener.as_ref().is_some_and(|other| !other.is_closed() && !other.same_channel(&sender)) {
+            return Err(Error::new(
+                ErrorCode::RELOAD_TAKEN,
+                "the reload requests of this agent have a receiver already",
+            )
+            .suggest("receive them in one place, or drop the other receiver first"));
+        }
+        *listener = Some(sender);
+        Ok(())
     }
 
     /// Sends a request to the program. It is refused if no program listens.

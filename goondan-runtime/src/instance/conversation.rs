@@ -26,7 +26,7 @@ use crate::ports::store::{EndedTurn, TurnOutcome, TurnStart};
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{
-    JournaledConversation, Reporter, RequestUsage, Requests, Standing, TurnRun, UpdateSender, Workdir, cancelled,
+    JournaledConversation, Reporter, RequestUsage, Requests, Standing, TurnRun, UpdateSender, Watch, Workdir, cancelled,
 };
 
 /// How long the end of a turn waits for event handlers (D-18).
@@ -59,7 +59,8 @@ impl OpenConversation {
         let stored = agent.store.open(&slot.id).await?;
         let states = Arc::new(States::new(stored.state));
         let (base, interrupted, journal) = (stored.base, stored.interrupted, stored.journal);
-        let mut journaled = JournaledConversation::new(&slot.id, base, interrupted, journal, Arc::clone(&states))?;
+        let mut journaled =
+            JournaledConversation::new(&slot.id, base, interrupted, journal, Arc::clone(&states), &agent.observers)?;
         let owner = Arc::downgrade(&agent) as Weak<dyn AgentUpcalls>;
         let instance = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
         let upcalls = Upcalls { agent: owner, instance, reloads: Arc::clone(&agent.reload_listener) };
@@ -130,7 +131,9 @@ impl OpenConversation {
         until_cancelled.as_mut().enable();
         let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(&info));
         let cause = services.bus.enter_turn(&info);
-        let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
+        let watch = Watch::of(&self.agent.observers, &info, updates, journaled.keeps_runtime_events());
+        journaled.tell_to(watch.clone());
+        let reporter = Reporter::new(&services.bus, &info, watch.as_deref());
         let used = RequestUsage::default();
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
@@ -143,7 +146,7 @@ impl OpenConversation {
             TurnEnd::Lost => Err(turn.lost()),
         };
         let so_far = turn.end();
-        let runtime_events = reporter.into_runtime_events();
+        let runtime_events = watch.map(|watch| watch.take_runtime_events()).unwrap_or_default();
         // D-18: state that handlers set in response to this turn's events is committed with it.
         services.bus.drain(DRAIN_TIMEOUT).await;
         journaled.note(&runtime_events);

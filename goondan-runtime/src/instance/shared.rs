@@ -15,6 +15,7 @@ use crate::attach::ReloadListener;
 use crate::peers::Reach;
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::AgentSpec;
+use crate::turn::Observers;
 
 /// What an [`Agent`](crate::Agent) and its instances share.
 pub(crate) struct AgentInner {
@@ -26,6 +27,7 @@ pub(crate) struct AgentInner {
     pub(super) store: Arc<dyn Store>,
     pub(super) idle_after: Option<Duration>,
     pub(super) idle: Idle,
+    pub(crate) observers: Arc<Observers>,
     pub(crate) background: Arc<Background>,
     pub(crate) reload_listener: Arc<ReloadListener>,
     slots: Lock<HashMap<InstanceKey, Weak<InstanceSlot>>>,
@@ -41,6 +43,7 @@ impl AgentInner {
             store,
             idle_after,
             idle: Idle::default(),
+            observers: Arc::default(),
             background: Arc::default(),
             reload_listener: Arc::default(),
             slots: Lock::default(),

@@ -8,6 +8,7 @@ mod answer;
 mod answered;
 mod directed;
 mod estimate;
+mod first_piece;
 mod handler;
 mod held;
 mod journaled;
@@ -28,7 +29,9 @@ mod shared;
 mod step;
 mod step_calls;
 mod stream;
+mod telling;
 mod tool_call;
+mod watch;
 mod watchdog;
 mod workdir;
 
@@ -37,6 +40,7 @@ pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
 pub(super) use stream::UpdateSender;
 pub use stream::{TurnStream, TurnUpdate};
+pub(super) use watch::{Observers, Watch};
 pub(super) use workdir::Workdir;
 
 use std::sync::Arc;
@@ -45,8 +49,8 @@ use goondan_core::host::{ConversationExt, MessageExt, StepResultExt, TurnResultE
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
     AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent,
-    ModelFinish, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
-    TurnInfo, TurnResult,
+    ModelFinish, Result, Role, RuntimeEvent, Source, Span, StepRef, StepResult, StepStatus, TokenUsage,
+    ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -55,10 +59,11 @@ use crate::attach::StepGenerations;
 use crate::ports::model::whole;
 use crate::ports::store::{Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
+use first_piece::FirstPiece;
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use repeated::{RecordedAnswer, Repetition, answered_calls};
-use report::{Stopwatch, error_message};
+use report::{Stopwatch, error_code, error_message};
 use shared::Shared;
 use step::StepRun;
 
@@ -115,7 +120,12 @@ impl<'a> TurnRun<'a> {
         let span = self.reporter.span;
         match self.info.resumption {
             0 => self.reporter.report("turn.started", span, |scope| RuntimeEvent::TurnStarted { scope }),
-            number => self.reporter.report("turn.resumed", span, |scope| RuntimeEvent::TurnResumed { scope, number }),
+            number => {
+                self.reporter.report("turn.resumed", span, |scope| RuntimeEvent::TurnResumed { scope, number });
+                // Whether the layers of a step hold its answer is not known yet.
+                let answer = self.repetition.as_ref().and_then(|repetition| repetition.answer_at());
+                self.journaled.tell_again(answer);
+            }
         }
         let limit = self.generations.first.spec.policy.turn_timeout;
         let outcome = match within(limit, self.run_chain()).await {
@@ -140,6 +150,7 @@ impl<'a> TurnRun<'a> {
             Err(_) => self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
                 scope,
                 duration,
+                error_code: error_code(&outcome),
                 error_message: error_message(&outcome),
             }),
         }
@@ -157,6 +168,7 @@ impl<'a> TurnRun<'a> {
         self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
             scope,
             duration: self.watch.elapsed(),
+            error_code: Some(error.code().clone()),
             error_message: error.to_string(),
         });
         error
@@ -248,6 +260,7 @@ impl<'a> TurnRun<'a> {
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
         self.journaled.prefixes.step_started();
+        self.journaled.first_piece = FirstPiece::default();
         let mut step = StepRun::new(self, generation, index, span, recorded);
         let in_step = tracing::info_span!("step", step = index);
         let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
@@ -255,14 +268,16 @@ impl<'a> TurnRun<'a> {
             outcome = Err(error);
         }
         let held_from = step.held_from();
+        let provider = step.provider();
         let ModelCall { usage: token_usage, model, finish_reason, prepared_by } = step.model_call;
         if let (Ok(result), Some(start)) = (&outcome, held_from)
             // If a layer recovered or could not replace the answer, the layer that holds it may not have approved it.
             && result.status() == StepStatus::Completed
             && !self.shared.has_refused()
         {
-            self.send_held(index, start);
+            self.send_held(index, span, start);
         }
+        self.journaled.release_messages();
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
             Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
@@ -271,7 +286,9 @@ impl<'a> TurnRun<'a> {
                 tool_call_count: u32::try_from(result.tool_calls().len()).unwrap_or(u32::MAX),
                 duration,
                 token_usage,
+                provider,
                 model,
+                time_to_first_piece: self.journaled.first_piece.time(),
                 finish_reason,
                 prepared_by,
                 kept_prefix: self.journaled.prefixes.kept.clone(),
@@ -280,6 +297,7 @@ impl<'a> TurnRun<'a> {
                 scope,
                 step: step(),
                 duration,
+                error_code: error_code(&outcome),
                 error_message: error_message(&outcome),
             }),
         }
@@ -291,13 +309,10 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Sends the answer of a step whose stream was held, as the conversation holds it now.
-    fn send_held(&self, step: u32, start: usize) {
-        if !self.reporter.streams() {
-            return;
-        }
+    fn send_held(&self, step: u32, span: Span, start: usize) {
+        let Some(watch) = self.reporter.streams() else { return };
         let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
-        let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
-        whole(message.content().parts()).for_each(send);
+        whole(message.content().parts()).for_each(|piece| watch.piece(step, span, piece));
     }
 
     /// Returns the message that answers, or a notice if the limit of steps was reached without one.

@@ -11,12 +11,13 @@ use goondan_core::{
     StepRef, ToolCallId,
 };
 
+use super::first_piece::FirstPiece;
+use super::journaled::JournaledConversation;
 use super::left_out::LeftOut;
 use super::limit::within;
 use super::prefix::Asked;
 use super::settings::CallSettings;
 use super::step::StepRun;
-use super::stream::TurnUpdate;
 use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
 
@@ -34,6 +35,9 @@ impl StepRun<'_, '_> {
         self.turn.journaled.partial.start(self.index);
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         self.answer_from = Some(self.turn.journaled.conversation.end());
+        if self.directed.held.is_held() {
+            self.turn.journaled.hold_messages();
+        }
         if self.directed.prepared.is_some()
             && let Some((content, by)) = self.directed.prepared.use_up()?
         {
@@ -47,19 +51,26 @@ impl StepRun<'_, '_> {
         let request = self.request(projection.as_deref());
         self.report_start(Some(&request));
         self.keep_prefix(projection.as_deref())?;
+        if self.turn.reporter.is_watched() {
+            self.turn.journaled.first_piece = FirstPiece::asked();
+        }
         let request = self.request(projection.as_deref());
         let model = self.settings.model(self.generation)?;
         let limit = self.generation.spec.policy.model_timeout;
-        let (reporter, partial, index) = (self.turn.reporter, &self.turn.journaled.partial, self.index);
+        let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
+        let (reporter, index) = (self.turn.reporter, self.index);
         let (span, held) = (self.span, self.directed.held.is_held());
         let sent = AtomicBool::new(false);
         let send = |delta: ModelDelta<'_>| {
+            first_piece.add(delta);
             // A held answer is not kept as partial either: no layer has approved it yet.
             if !held {
                 // Of what a restart discards, nothing was sent.
                 sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
                 partial.add(delta);
-                reporter.update(|| TurnUpdate::of_delta(index, delta));
+                if let Some(watch) = reporter.streams() {
+                    watch.piece(index, span, delta);
+                }
             }
             if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
                 reporter.report_retry(index, span, reason, wait);
@@ -182,10 +193,20 @@ impl StepRun<'_, '_> {
 
     /// Sends an answer, of which nothing was sent, to the stream: each part whole.
     pub(super) fn send_whole(&self, content: &[Part]) {
-        let reporter = self.turn.reporter;
-        if reporter.streams() && !self.directed.held.is_held() {
-            whole(content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(self.index, delta)));
+        if let Some(watch) = self.turn.reporter.streams()
+            && !self.directed.held.is_held()
+        {
+            whole(content).for_each(|piece| watch.piece(self.index, self.span, piece));
         }
+    }
+
+    /// Returns the provider of the model, if it was asked and something watches the turn.
+    pub(super) fn provider(&self) -> Option<String> {
+        if !self.turn.journaled.first_piece.was_asked() {
+            return None;
+        }
+        let provider = self.settings.model(self.generation).ok()?.info().provider;
+        (!provider.is_empty()).then_some(provider)
     }
 
     /// Returns the content of a response, and notes the rest.

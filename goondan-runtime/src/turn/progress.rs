@@ -1,4 +1,4 @@
-//! The progress of a tool call: told to the stream of the turn and on the bus, and never stored.
+//! The progress of a tool call: told to what watches the turn and on the bus, and never stored.
 
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use goondan_lock::Lock;
 use tokio::time::Instant;
 
 use super::report::Reporter;
-use super::stream::TurnUpdate;
 
 /// The least time between two updates that are told of one call: at most 20 a second.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -29,7 +28,8 @@ impl ProgressLimit {
         text: &str,
     ) {
         let on_bus = reporter.has_subscription(ToolProgress::NAME);
-        if !(on_bus || reporter.streams()) || !done.is_finite() || !self.admits() {
+        let watch = reporter.streams();
+        if !(on_bus || watch.is_some()) || !done.is_finite() || !self.admits() {
             return;
         }
         let mut progress = ToolProgress::new(call.clone(), tool.clone(), done, mask(text));
@@ -37,8 +37,9 @@ impl ProgressLimit {
         if on_bus {
             reporter.emit(ToolProgress::NAME, &progress);
         }
-        let ToolProgress { tool_call_id: call, done, total, text, .. } = progress;
-        reporter.update(|| TurnUpdate::Progress { call, done, total, text });
+        if let Some(watch) = watch {
+            watch.progress(progress);
+        }
     }
 
     fn admits(&self) -> bool {

@@ -51,6 +51,8 @@ pub(super) struct RecordedStep {
 /// The answer of a model that is recorded, or the correction of a malformed one.
 pub(super) struct RecordedAnswer {
     pub(super) message: Arc<Message>,
+    /// Its place among the events of the turn.
+    place: usize,
     /// The message events after it: results of calls, unless layers have emitted some when the turn went on.
     pub(super) later: Vec<MessageEvent>,
     pub(super) finish_reason: Option<ModelFinish>,
@@ -138,6 +140,11 @@ impl Repetition {
     /// Returns what the layers of the step that runs see of the conversation, if they have reached its core before.
     pub(super) fn in_step(&self) -> Option<&Conversation> {
         self.in_step.as_ref().map(|emitted| &emitted.view)
+    }
+
+    /// Returns the place of the recorded answer of the step that was interrupted, among the events of the turn.
+    pub(super) fn answer_at(&self) -> Option<usize> {
+        self.step.as_ref()?.answer.as_ref().map(|answer| answer.place)
     }
 
     /// Takes in that the layers of the turn have reached its core. Returns whether that is recorded, with all that they
@@ -242,6 +249,6 @@ impl RecordedAnswer {
             _ => None,
         });
         let (finish_reason, problem) = note.unwrap_or_default();
-        Some(Self { message, later: events[place + 1..].to_vec(), finish_reason, problem })
+        Some(Self { message, place, later: events[place + 1..].to_vec(), finish_reason, problem })
     }
 }

@@ -1,4 +1,4 @@
-//! Reports what happens in a turn: to event handlers on the bus, to the stream of the turn, to the store (F-EVENTS).
+//! Reports what happens in a turn: to event handlers on the bus, and to whatever watches the turn (F-EVENTS).
 //!
 //! Without a receiver, no event is built and no clock is read.
 
@@ -6,43 +6,46 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use goondan_core::{Error, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
-use goondan_lock::Lock;
+use goondan_core::{Error, ErrorCode, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
 use serde::Serialize;
 
-use super::stream::{TurnUpdate, UpdateSender};
+use super::watch::Watch;
 use crate::bus::Bus;
+use crate::ports::observer::Wants;
 
 /// Reports the runtime events of one turn. It is made with the turn and ends with it.
 pub(crate) struct Reporter<'a> {
     bus: &'a Bus,
     turn: &'a TurnInfo,
     pub(super) span: Span,
-    updates: Option<UpdateSender>,
-    /// The runtime events for the store; `None` if it keeps none. Behind a lock because tool calls may run
-    /// concurrently.
-    for_store: Option<Lock<Vec<RuntimeEvent>>>,
+    /// `None` if nothing watches the turn.
+    watch: Option<&'a Watch>,
 }
 
 impl<'a> Reporter<'a> {
-    pub(crate) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<UpdateSender>, keep: bool) -> Self {
-        Self { bus, turn, span: Span::of_turn(turn.input.parent_span_id), updates, for_store: keep.then(Lock::default) }
+    pub(crate) fn new(bus: &'a Bus, turn: &'a TurnInfo, watch: Option<&'a Watch>) -> Self {
+        let span = watch.map_or_else(|| Span::of_turn(turn.input.parent_span_id), Watch::span);
+        Self { bus, turn, span, watch }
+    }
+
+    /// Returns what watches the turn, if it wants that.
+    fn wanted(&self, what: Wants) -> Option<&'a Watch> {
+        self.watch.filter(|watch| watch.wants(what))
     }
 
     /// Reports an event in `span`, unless there is no receiver.
     pub(super) fn report(&self, name: &str, span: Span, event: impl FnOnce(EventScope) -> RuntimeEvent) {
-        let on_bus = self.bus.wants(name);
-        if !on_bus && self.updates.is_none() && self.for_store.is_none() {
+        let (on_bus, watch) = (self.bus.wants(name), self.wanted(Wants::EVENTS));
+        if !on_bus && watch.is_none() {
             return;
         }
         let event = event(EventScope::now(self.turn, span));
         if on_bus {
             self.emit(name, &event);
         }
-        if let Some(events) = &self.for_store {
-            events.lock().push(event.clone());
+        if let Some(watch) = watch {
+            watch.event(event);
         }
-        self.update(|| TurnUpdate::Event(Box::new(event)));
     }
 
     /// Reports that the model of a step, whose span is `span`, sends its request again.
@@ -85,24 +88,17 @@ impl<'a> Reporter<'a> {
 
     /// Returns whether there may be a receiver of events.
     pub(super) fn is_watched(&self) -> bool {
-        self.updates.is_some() || self.for_store.is_some() || self.bus.has_subscriptions()
+        self.wanted(Wants::EVENTS).is_some() || self.bus.has_subscriptions()
     }
 
-    /// Returns whether the turn has a stream, which receives the pieces of the model's answer.
-    pub(super) fn streams(&self) -> bool {
-        self.updates.is_some()
-    }
-
-    pub(super) fn update(&self, update: impl FnOnce() -> TurnUpdate) {
-        if let Some(updates) = &self.updates {
-            // An error means that the receiver was dropped.
-            let _ = updates.send(update());
-        }
+    /// Returns what receives the pieces of the model's answer and the progress of tool calls, if anything does.
+    pub(super) fn streams(&self) -> Option<&'a Watch> {
+        self.wanted(Wants::PIECES)
     }
 
     /// Lets the stream of the turn deliver its updates, before the turn runs code that may block the thread.
     pub(super) async fn deliver(&self) {
-        let mut delivered = self.updates.is_none();
+        let mut delivered = !self.watch.is_some_and(Watch::has_stream);
         poll_fn(|cx| {
             if std::mem::replace(&mut delivered, true) {
                 return Poll::Ready(());
@@ -117,11 +113,6 @@ impl<'a> Reporter<'a> {
     pub(super) fn stopwatch(&self) -> Stopwatch {
         Stopwatch(self.is_watched().then(Instant::now))
     }
-
-    /// Returns the runtime events for the store.
-    pub(crate) fn into_runtime_events(self) -> Vec<RuntimeEvent> {
-        self.for_store.map(|events| events.into_inner()).unwrap_or_default()
-    }
 }
 
 /// Measures a duration, or returns zero if there is no receiver for it.
@@ -132,6 +123,11 @@ impl Stopwatch {
     pub(super) fn elapsed(self) -> Duration {
         self.0.map(|start| start.elapsed()).unwrap_or_default()
     }
+}
+
+/// Returns the code of a failure for runtime events.
+pub(super) fn error_code<T>(outcome: &Result<T>) -> Option<ErrorCode> {
+    outcome.as_ref().err().map(|error| error.code().clone())
 }
 
 /// Returns the message of a failure for runtime events.

@@ -182,7 +182,10 @@ impl<'a, 't> StepRun<'a, 't> {
     // RESUME-01
     #[cold]
     async fn go_on_with(&mut self, recorded: Box<RecordedAnswer>) -> Result<StepResult> {
-        let RecordedAnswer { message, later, finish_reason, problem } = *recorded;
+        let RecordedAnswer { message, later, finish_reason, problem, .. } = *recorded;
+        if !self.directed.held.is_held() {
+            self.turn.journaled.release_messages();
+        }
         self.turn.shared.check_refused()?;
         self.report_start(None);
         let prepared_by = message.metadata().get(PREPARED_BY).and_then(Value::as_str);

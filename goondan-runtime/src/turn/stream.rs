@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use goondan_core::{BoxFuture, Error, ErrorCode, Event, Result, RuntimeEvent, ToolCallId, TurnResult};
+use goondan_core::{BoxFuture, Error, ErrorCode, Event, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnResult};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::bus::{EventStream, QUEUE};
@@ -80,10 +80,13 @@ pub enum TurnUpdate {
         /// What the call is at.
         text: String,
     },
+    /// A change of the conversation, as it is stored. If a middleware holds the stream of a step, the changes since its
+    /// model was asked come when its layers have returned. Those of a turn that goes on come from its first.
+    Message(MessageEvent),
     /// An event of the conversation's bus: see [`TurnStream::with_events`].
     Emitted(Event),
     /// A turn, step or tool call began or ended, or a request to the model is repeated.
-    Event(Box<RuntimeEvent>),
+    Event(Arc<RuntimeEvent>),
 }
 
 impl TurnUpdate {

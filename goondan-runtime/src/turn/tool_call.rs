@@ -75,6 +75,7 @@ impl StepCalls<'_> {
                         scope,
                         call: self.reference(request),
                         duration: watch.elapsed(),
+                        error_code: Some(error.code().clone()),
                         error_message: error.to_string(),
                     });
                     let result = call.result(Err(error));

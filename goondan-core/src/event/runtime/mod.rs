@@ -21,10 +21,11 @@ use crate::error::ErrorCode;
 use crate::name::{ExtensionName, ModelName};
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
-use payload::millis;
+use payload::{elapsed, first_piece, millis};
 
 /// A report of the runtime about a turn, a step, a tool call or a model request. It is the first argument of the bus
-/// event called [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`.
+/// event called [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`. In JSON, `duration` is in whole
+/// milliseconds, with `durationMicros` in whole microseconds beside it; so is `timeToFirstPiece`.
 ///
 /// ```
 /// use goondan::Result;
@@ -67,7 +68,7 @@ pub enum RuntimeEvent {
         /// The number of steps.
         step_count: u32,
         /// How long the turn took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The tokens of all model calls of the turn, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,8 +81,11 @@ pub enum RuntimeEvent {
         #[serde(flatten)]
         scope: EventScope,
         /// How long the turn took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
+        /// The code of the error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<ErrorCode>,
         /// What went wrong.
         error_message: String,
     },
@@ -111,14 +115,20 @@ pub enum RuntimeEvent {
         /// The number of tool calls that the model requested.
         tool_call_count: u32,
         /// How long the step took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The tokens of the model call, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token_usage: Option<TokenUsage>,
+        /// The provider of the model that was asked, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider: Option<String>,
         /// The model that answered, if its provider reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// How long it took from the request to the first piece of the answer, if the model sends pieces.
+        #[serde(flatten, with = "first_piece")]
+        time_to_first_piece: Option<Duration>,
         /// Why the model stopped, if it reports that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finish_reason: Option<ModelFinish>,
@@ -140,8 +150,11 @@ pub enum RuntimeEvent {
         #[serde(flatten)]
         step: StepRef,
         /// How long the step took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
+        /// The code of the error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<ErrorCode>,
         /// What went wrong.
         error_message: String,
     },
@@ -196,7 +209,7 @@ pub enum RuntimeEvent {
         /// Whether the result is a value or an error.
         status: ToolCallStatus,
         /// How long the call took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The text that the model reads instead of an output, when the result is an error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,8 +228,11 @@ pub enum RuntimeEvent {
         #[serde(flatten)]
         call: ToolCallRef,
         /// How long the call took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
+        /// The code of the error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<ErrorCode>,
         /// What went wrong.
         error_message: String,
     },
@@ -236,7 +252,7 @@ pub enum RuntimeEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// How long the request took.
-        #[serde(with = "millis")]
+        #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The tokens that the model used, if it reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]

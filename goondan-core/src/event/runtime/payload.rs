@@ -113,3 +113,66 @@ pub(super) mod millis {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }
+
+/// Serializes how long something took as whole milliseconds, with the whole microseconds beside them.
+pub(super) mod elapsed {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::micros;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Members {
+        #[serde(with = "super::millis")]
+        duration: Duration,
+        #[serde(default)]
+        duration_micros: Option<u64>,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        Members { duration: *duration, duration_micros: Some(micros(*duration)) }.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        // Earlier versions wrote no microseconds.
+        let Members { duration, duration_micros } = Members::deserialize(deserializer)?;
+        Ok(duration_micros.map_or(duration, Duration::from_micros))
+    }
+}
+
+/// Serializes the time to the first piece of an answer like [`elapsed`], if there is one.
+pub(super) mod first_piece {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::micros;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Members {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_to_first_piece: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_to_first_piece_micros: Option<u64>,
+    }
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+    pub(crate) fn serialize<S: Serializer>(time: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        let micros = time.map(micros);
+        Members { time_to_first_piece: micros.map(|micros| micros / 1000), time_to_first_piece_micros: micros }
+            .serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        let Members { time_to_first_piece, time_to_first_piece_micros } = Members::deserialize(deserializer)?;
+        let micros = time_to_first_piece_micros.map(Duration::from_micros);
+        Ok(micros.or_else(|| time_to_first_piece.map(Duration::from_millis)))
+    }
+}
+
+fn micros(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

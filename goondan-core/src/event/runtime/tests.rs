@@ -49,7 +49,8 @@ fn written(name: &str, own: Value) -> Value {
 
 #[test]
 fn each_event_has_the_json_form_of_the_contract() {
-    let duration = Duration::from_millis(1500);
+    let (duration, wait) = (Duration::from_micros(1_500_250), Duration::from_millis(1500));
+    let code = Some(ErrorCode::MODEL);
     let usage = TokenUsage::new(10, 5);
     let usage_written = json!({ "promptTokens": 10, "completionTokens": 5, "totalTokens": 15 });
     let error_message = "no answer".to_owned();
@@ -60,12 +61,17 @@ fn each_event_has_the_json_form_of_the_contract() {
         (
             RuntimeEvent::TurnCompleted { scope: scope(), step_count: 3, duration, token_usage: Some(usage) },
             "turn.completed",
-            json!({ "stepCount": 3, "duration": 1500, "tokenUsage": usage_written }),
+            json!({ "stepCount": 3, "duration": 1500, "durationMicros": 1_500_250, "tokenUsage": usage_written }),
         ),
         (
-            RuntimeEvent::TurnFailed { scope: scope(), duration, error_message: error_message.clone() },
+            RuntimeEvent::TurnFailed {
+                scope: scope(),
+                duration,
+                error_code: code.clone(),
+                error_message: error_message.clone(),
+            },
             "turn.failed",
-            json!({ "duration": 1500, "errorMessage": "no answer" }),
+            json!({ "duration": 1500, "durationMicros": 1_500_250, "errorCode": "E_MODEL", "errorMessage": "no answer" }),
         ),
         (
             RuntimeEvent::StepStarted {
@@ -87,7 +93,9 @@ fn each_event_has_the_json_form_of_the_contract() {
                 tool_call_count: 1,
                 duration,
                 token_usage: Some(usage),
+                provider: Some("p1".to_owned()),
                 model: Some("m1".to_owned()),
+                time_to_first_piece: Some(Duration::from_micros(20_400)),
                 finish_reason: Some(ModelFinish::Stop),
                 prepared_by: None,
                 kept_prefix: Some(KeptPrefix::new(90, 100)),
@@ -98,19 +106,36 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "stepIndex": 2,
                 "toolCallCount": 1,
                 "duration": 1500,
+                "durationMicros": 1_500_250,
                 "tokenUsage": usage_written,
+                "provider": "p1",
                 "model": "m1",
+                "timeToFirstPiece": 20,
+                "timeToFirstPieceMicros": 20_400,
                 "finishReason": "stop",
                 "keptPrefix": { "kept": 90, "of": 100 },
             }),
         ),
         (
-            RuntimeEvent::StepFailed { scope: scope(), step: step(), duration, error_message: error_message.clone() },
+            RuntimeEvent::StepFailed {
+                scope: scope(),
+                step: step(),
+                duration,
+                error_code: code.clone(),
+                error_message: error_message.clone(),
+            },
             "step.failed",
-            json!({ "stepId": "t1-step-2", "stepIndex": 2, "duration": 1500, "errorMessage": "no answer" }),
+            json!({
+                "stepId": "t1-step-2",
+                "stepIndex": 2,
+                "duration": 1500,
+                "durationMicros": 1_500_250,
+                "errorCode": "E_MODEL",
+                "errorMessage": "no answer",
+            }),
         ),
         (
-            RuntimeEvent::ModelRetried { scope: scope(), step: step(), reason: "busy".to_owned(), wait: duration },
+            RuntimeEvent::ModelRetried { scope: scope(), step: step(), reason: "busy".to_owned(), wait },
             "model.retried",
             json!({ "stepId": "t1-step-2", "stepIndex": 2, "reason": "busy", "wait": 1500 }),
         ),
@@ -146,6 +171,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "toolName": "notes__add",
                 "status": "error",
                 "duration": 1500,
+                "durationMicros": 1_500_250,
                 "errorMessage": "no",
                 "preparedBy": "cache",
             }),
@@ -169,13 +195,15 @@ fn each_event_has_the_json_form_of_the_contract() {
             }),
         ),
         (
-            RuntimeEvent::ToolFailed { scope: scope(), call: call(), duration, error_message },
+            RuntimeEvent::ToolFailed { scope: scope(), call: call(), duration, error_code: code, error_message },
             "tool.failed",
             json!({
                 "stepId": "t1-step-2",
                 "toolCallId": "c1",
                 "toolName": "notes__add",
                 "duration": 1500,
+                "durationMicros": 1_500_250,
+                "errorCode": "E_MODEL",
                 "errorMessage": "no answer",
             }),
         ),
@@ -204,7 +232,9 @@ fn missing_values_are_not_written_and_not_required() {
         tool_call_count: 0,
         duration: Duration::ZERO,
         token_usage: None,
+        provider: None,
         model: Some("m1".to_owned()),
+        time_to_first_piece: None,
         finish_reason: Some(ModelFinish::Stop),
         prepared_by: None,
         kept_prefix: None,
@@ -282,4 +312,16 @@ fn an_input_event_has_the_id_of_a_trace_and_no_other_text() {
     input["traceId"] = json!("my-trace");
     let error = serde_json::from_value::<AgentEvent>(input).unwrap_err();
     assert!(error.to_string().contains("`my-trace` is not the id of a trace"), "{error}");
+}
+
+#[test]
+fn an_event_of_an_earlier_version_has_milliseconds_and_no_code() {
+    let old = written("turn.failed", json!({ "duration": 1500, "errorMessage": "no answer" }));
+    let event = RuntimeEvent::TurnFailed {
+        scope: scope(),
+        duration: Duration::from_millis(1500),
+        error_code: None,
+        error_message: "no answer".to_owned(),
+    };
+    assert_eq!(serde_json::from_value::<RuntimeEvent>(old).unwrap(), event);
 }

@@ -20,7 +20,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    fn event(&self) -> &AgentEvent {
+    pub(super) fn event(&self) -> &AgentEvent {
         match self {
             Self::Given(info) => &info.input,
             Self::Recorded(event) => event,

@@ -17,9 +17,12 @@ use goondan_core::{
 use going_on::Input;
 
 use super::estimate::TokenEstimate;
+use super::first_piece::FirstPiece;
 use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
 use super::prefix::{Asked, Prefixes};
+use super::telling::Telling;
+use super::watch::{Observers, Watch};
 use crate::ports::store::{
     Commit, Durability, EmittedBy, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend, TurnOutcome,
     TurnStart,
@@ -45,6 +48,8 @@ pub(crate) struct JournaledConversation {
     pub(super) partial: PartialAnswer,
     pub(super) estimate: TokenEstimate,
     pub(super) prefixes: Prefixes,
+    pub(super) first_piece: FirstPiece,
+    telling: Telling,
     /// Whether files of the conversation may have been refused, so that requests leave them out.
     has_refused_files: bool,
 }
@@ -67,6 +72,7 @@ impl JournaledConversation {
         interrupted: Option<Interrupted>,
         journal: Box<dyn Journal>,
         states: Arc<States>,
+        observers: &Arc<Observers>,
     ) -> Result<Self> {
         let (mut conversation, duplicates) = Conversation::from_base(base);
         if !duplicates.is_empty() {
@@ -99,6 +105,8 @@ impl JournaledConversation {
             partial,
             estimate: TokenEstimate::default(),
             prefixes: Prefixes::default(),
+            first_piece: FirstPiece::default(),
+            telling: Telling::new(id, observers),
         })
     }
 
@@ -237,7 +245,30 @@ impl JournaledConversation {
         let recorded = self.journal.record(event, by);
         self.notice(recorded)?;
         self.facts.event(self.conversation.events().len() - 1, by);
+        self.telling.tell(&self.conversation);
         Ok(())
+    }
+
+    /// Tells the messages of the open turn from now on to `watch`, if there is one.
+    pub(crate) fn tell_to(&mut self, watch: Option<Arc<Watch>>) {
+        self.telling.start(watch);
+    }
+
+    /// Tells the messages of a turn that goes on from its first. Those from the event `held_from` are held.
+    #[cold]
+    pub(super) fn tell_again(&mut self, held_from: Option<usize>) {
+        self.telling.tell_again(&self.conversation, held_from);
+    }
+
+    /// Tells what is said only when the layers of the step have approved its answer.
+    pub(super) fn hold_messages(&mut self) {
+        self.telling.hold();
+    }
+
+    /// Tells what was held.
+    #[inline]
+    pub(super) fn release_messages(&mut self) {
+        self.telling.release(&self.conversation);
     }
 
     /// Takes in a request to a model, and computes what it keeps of the one before.
@@ -340,6 +371,10 @@ impl JournaledConversation {
             let result = self.interrupted_call(call);
             self.emit(MessageEvent::append(tool_message(&result)))?;
         }
+        if let Some(open) = &self.open_turn {
+            let input = open.input.as_ref().map(Input::event);
+            self.telling.finish(&self.conversation, &turn, input);
+        }
         self.commit(&turn, Some(outcome)).await
     }
 
@@ -410,7 +445,8 @@ impl JournaledConversation {
     fn is_committed(&mut self) {
         self.states.mark_stored();
         self.conversation.fold();
-        self.open_turn = None;
+        let ended = self.open_turn.take().and_then(|open| open.ended);
+        self.telling.committed(ended.as_ref());
         self.started.clear();
         self.facts.clear();
     }

@@ -86,7 +86,7 @@ impl Fixture {
             (results, steps)
         };
         tokio::select! {
-            () = self.agent.reload_requests().serve(reload, |_| ()) => panic!("the agent lives"),
+            () = self.agent.reload_requests().unwrap().serve(reload, |_| ()) => panic!("the agent lives"),
             outcome = turns => outcome,
         }
     }

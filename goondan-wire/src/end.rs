@@ -1,0 +1,120 @@
+//! The end of a turn: its result, or the error that it failed with.
+
+use goondan_core::{
+    AgentName, Error, EventSource, FinishReason, InstanceKey, Result, TokenUsage, ToolCallSummary, TurnId, TurnResult,
+};
+use serde::{Deserialize, Serialize};
+
+/// How a turn ended. `goondan run --json` prints one for each turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TurnEnd {
+    /// The id of the turn; `None` if the input started none.
+    pub turn_id: Option<TurnId>,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+    /// The text of the answer, if there is one.
+    pub response: Option<String>,
+    /// The number of its steps.
+    pub steps: u32,
+    /// Its tool calls.
+    pub tool_calls: Vec<ToolCallSummary>,
+    /// The tokens that it used, if the model reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    /// The error that it failed with, or from which a middleware recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+    /// Where it belongs, if it answers no input of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
+}
+
+impl TurnEnd {
+    /// The end of a turn with this outcome.
+    pub fn of(outcome: &Result<TurnResult>) -> Self {
+        match outcome {
+            Ok(turn) => Self {
+                turn_id: Some(turn.turn_id().clone()),
+                finish_reason: turn.finish_reason(),
+                response: turn.response().map(|_| turn.text().into_owned()),
+                steps: turn.steps(),
+                tool_calls: turn.tool_calls().to_vec(),
+                usage: turn.usage(),
+                error: turn.error().map(ErrorBody::from),
+                background: None,
+            },
+            Err(error) => Self {
+                turn_id: error.turn().map(|turn| turn.id.clone()),
+                finish_reason: FinishReason::Error,
+                response: None,
+                steps: error.turn().map_or(0, |turn| turn.steps),
+                tool_calls: error.turn().map_or_else(Vec::new, |turn| turn.tool_calls.clone()),
+                usage: None,
+                error: Some(ErrorBody::from(error)),
+                background: None,
+            },
+        }
+    }
+
+    /// Says where a turn belongs that answers no input of the user.
+    #[must_use]
+    pub fn in_background(self, background: impl Into<Background>) -> Self {
+        Self { background: Some(background.into()), ..self }
+    }
+}
+
+/// An error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ErrorBody {
+    /// What is wrong.
+    pub message: String,
+    /// The stable code.
+    pub code: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// The page that explains the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help_url: Option<String>,
+}
+
+impl From<&Error> for ErrorBody {
+    fn from(error: &Error) -> Self {
+        Self {
+            message: error.message().into_owned(),
+            code: error.code().to_string(),
+            suggestion: error.suggestion().map(str::to_owned),
+            help_url: error.help_url(),
+        }
+    }
+}
+
+/// Where a turn belongs that answers no input of the user: one that an extension, a tool or an agent started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Background {
+    /// The agent that ran the turn.
+    pub agent: AgentName,
+    /// The key of its instance.
+    pub instance: InstanceKey,
+    /// What started it.
+    pub source: EventSource,
+    /// The text of its input.
+    pub input: Option<String>,
+}
+
+#[cfg(feature = "runtime")]
+impl From<&goondan_runtime::BackgroundTurn> for Background {
+    fn from(turn: &goondan_runtime::BackgroundTurn) -> Self {
+        Self {
+            agent: turn.agent.clone(),
+            instance: turn.instance.clone(),
+            source: turn.input.source.clone(),
+            input: turn.input.input.clone(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What happens while a turn runs, one object each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use goondan_core::{MessageEvent, RuntimeEvent, ToolCallId, TurnId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::end::TurnEnd;
+
+/// Something that happened in a turn. The member `type` of its JSON says what.
+///
+/// Pieces of an answer are a preview: the message, and the end of the turn, have what counts.
+#[expect(clippy::large_enum_variant, reason = "one at a time is written or read")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Update {
+    /// A piece of the model's text.
+    Text {
+        /// The turn.
+        turn_id: TurnId,
+        /// The index of the step.
+        step_index: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of what the model thinks before it answers.
+    Reasoning {
+        /// The turn.
+        turn_id: TurnId,
+        /// The index of the step.
+        step_index: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The piece.
+        text: String,
+    },
+    /// The model begins to request a tool call.
+    ToolCall {
+        /// The turn.
+        turn_id: TurnId,
+        /// The index of the step.
+        step_index: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The id of the call.
+        tool_call_id: ToolCallId,
+        /// The tool's name as the model wrote it.
+        tool_name: String,
+    },
+    /// A piece of the arguments of a tool call.
+    Arguments {
+        /// The turn.
+        turn_id: TurnId,
+        /// The index of the step.
+        step_index: u32,
+        /// The index of the part in the answer, which is the call.
+        part: u32,
+        /// A piece of their JSON text.
+        json: String,
+    },
+    /// The answer of a step begins again: the pieces of it that were received are void.
+    Restart {
+        /// The turn.
+        turn_id: TurnId,
+        /// The index of the step.
+        step_index: u32,
+        /// Why.
+        reason: String,
+        /// How long the model waits before it is asked again, in milliseconds; `None` if the provider begins again by
+        /// itself.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "millis")]
+        wait: Option<Duration>,
+    },
+    /// How far a tool call is.
+    Progress {
+        /// The turn.
+        turn_id: TurnId,
+        /// The id of the call.
+        tool_call_id: ToolCallId,
+        /// How much is done.
+        done: f64,
+        /// How much there is to do, if it is known.
+        total: Option<f64>,
+        /// What the call is at.
+        text: String,
+    },
+    /// A change of the conversation, as it is stored.
+    Message {
+        /// The turn.
+        turn_id: TurnId,
+        /// The change.
+        event: MessageEvent,
+    },
+    /// A turn, step or tool call began or ended, or another runtime event.
+    Event {
+        /// The event.
+        event: Reported,
+    },
+    /// The end of the turn.
+    Turn(TurnEnd),
+    /// A type that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// A runtime event, of this version or of a later one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Reported {
+    /// One that this version knows.
+    Known(Arc<RuntimeEvent>),
+    /// The JSON of another one.
+    Unknown(Value),
+}
+
+/// Serializes a wait as whole milliseconds.
+mod millis {
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+    pub(super) fn serialize<S: Serializer>(wait: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+        wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(Duration::from_millis))
+    }
+}
