@@ -37,7 +37,9 @@ async fn state_that_changes_after_an_interrupted_turn_is_stored_at_once() {
     let last = events.lines().last().unwrap();
     assert!(last.starts_with("{\"suspend\"") && last.contains(r#""state":{"open":1}"#), "the turn is open: {events}");
     instance.abandon().await.unwrap();
-    assert_eq!(fs::read_to_string(stored.join("extensions/open.json")).unwrap().trim(), "1");
+    let events = fs::read_to_string(stored.join("messages/events.jsonl")).unwrap();
+    let last = events.lines().last().unwrap();
+    assert!(last.starts_with("{\"fold\"") && last.contains(r#""state":{"open":1}"#), "the turn is closed: {events}");
     let states: Vec<_> =
         instance.states().await.unwrap().into_iter().map(|(name, state)| (name.to_string(), state)).collect();
     assert_eq!(states, [("open".to_owned(), json!(1))]);

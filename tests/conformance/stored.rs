@@ -58,7 +58,7 @@ async fn rewrite<E: Extension>(workspace: &str, key: &str) {
     assert_eq!(turn.text(), "ok", "{what}");
     agent.close().await.unwrap();
 
-    let (mut before, after) = (messages(&written), messages(&at));
+    let (mut before, after) = (messages(&written), lines(at.join("messages/base.jsonl")));
     for (before, after) in before.iter_mut().zip(&after) {
         // It has replaced the message, or appended it.
         before["source"] = json!({ "type": "extension", "extensionName": E::DESCRIPTOR.name });

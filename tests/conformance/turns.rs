@@ -4,7 +4,7 @@ use std::fs;
 
 use conformance_extensions::turns::Dating;
 use goondan::model::ScriptItem;
-use goondan::store::FileStore;
+use goondan::store::{FileStore, InstanceId};
 use goondan::{Value, json};
 use goondan_covers::both_linkages;
 
@@ -24,8 +24,10 @@ async fn a_message_carries_the_turn_that_made_it_whatever_an_extension_says() {
         })
     };
     fs::write(messages.join("base.jsonl"), format!("{}\n{}\n{}\n", line("m1"), line("m2"), line("m3"))).unwrap();
+    let store = FileStore::open(dir.path()).unwrap();
+    store.repair(&InstanceId { agent: "assistant".parse().unwrap(), key: "one".parse().unwrap() }).unwrap();
     let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("done").repeat()];
-    let agent = agent(script).with::<Dating>(log.config()).store(FileStore::open(dir.path()).unwrap());
+    let agent = agent(script).with::<Dating>(log.config()).store(store);
     let agent = agent.build().unwrap();
     let mut turns = Vec::new();
     for input in ["one", "two"] {

@@ -42,7 +42,7 @@ async fn turn(url: &str, state: &Path, input: &str, then: &str) {
     let mut turn = instance.run_stream(input);
     while let Some(update) = turn.next().await {
         if let TurnUpdate::Event(event) = update
-            && let RuntimeEvent::StepStarted { step, .. } = *event
+            && let RuntimeEvent::StepStarted { step, .. } = &*event
             && (step.step_index, then) == (1, "stop")
         {
             println!("between two steps");

@@ -260,7 +260,7 @@ async fn kept(url: &str) -> (Vec<f64>, Vec<Value>) {
         let mut turn = instance.run_stream(input);
         while let Some(update) = turn.next().await {
             let TurnUpdate::Event(event) = update else { continue };
-            if let RuntimeEvent::StepCompleted { kept_prefix: Some(kept), .. } = *event {
+            if let RuntimeEvent::StepCompleted { kept_prefix: Some(kept), .. } = &*event {
                 shares.push(kept.share());
             }
         }

@@ -35,8 +35,8 @@ async fn each_repeated_request_is_reported_with_its_wait_and_cause() {
         match update {
             TurnUpdate::Restart { reason, wait, .. } => restarts.push((reason, wait.unwrap())),
             TurnUpdate::Event(event) => {
-                if let RuntimeEvent::ModelRetried { reason, wait, .. } = *event {
-                    retried.push((reason, wait));
+                if let RuntimeEvent::ModelRetried { reason, wait, .. } = &*event {
+                    retried.push((reason.clone(), *wait));
                 }
             }
             _ => {}
