@@ -158,6 +158,7 @@ pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
         }
         let copy_file = |file: &str| std::fs::copy(first.join(file), copy.join(file)).map_err(Error::from);
         copy_file("messages/base.jsonl")?;
+        copy_file("messages/events.jsonl")?;
         for extension in EXTENSIONS {
             copy_file(&format!("extensions/{extension}.json"))?;
         }

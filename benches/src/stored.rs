@@ -35,5 +35,7 @@ pub fn write(store: &FileStore, instance: &InstanceId, messages: usize) -> PathB
     }
     fs::create_dir_all(base.parent().unwrap_or(Path::new("."))).expect("a directory");
     fs::write(&base, bytes).expect("a file");
+    // It is accepted as it is.
+    store.repair(instance).expect("a journal");
     base
 }

@@ -1,7 +1,7 @@
 //! The events that the newest turns answered, so that each is answered once.
 //!
-//! Only their hashes are kept in memory. The outcomes are in the journal: those before the checkpoint in its record, the
-//! others in the fold record of each turn.
+//! Only their hashes are kept in memory. The outcomes are in the journal: those before the checkpoint in its record,
+//! the others in the fold record of each turn.
 // ONCE-01
 
 use std::collections::VecDeque;

@@ -8,6 +8,7 @@ use super::base::Fingerprint;
 use super::events::EventsFile;
 use super::grammar::JournalRecords;
 use super::layout::InstanceDir;
+use super::records::{CheckpointRecord, FORMAT};
 use super::standing::new_journal;
 use super::state::StoredState;
 use super::{lines, state};
@@ -16,6 +17,21 @@ use super::{lines, state};
 /// a quarter of it, or little.
 pub(super) fn limit(base: u64) -> u64 {
     (256 << 10).max(base / 4)
+}
+
+/// Returns the record of a checkpoint after all turns of `records`, with the base `base`, and the state in its files.
+pub(super) fn after(records: &JournalRecords, base: &Fingerprint) -> CheckpointRecord {
+    let before = records.checkpoint.iter().flat_map(|checkpoint| checkpoint.state.clone());
+    let changed = records.state();
+    let changed = changed.iter().map(|(name, value)| (name.clone(), crc32fast::hash(&state::encode(value))));
+    CheckpointRecord {
+        format: FORMAT,
+        committed: records.committed().cloned(),
+        base_bytes: base.bytes,
+        crc: base.crc(),
+        state: before.chain(changed).collect(),
+        answered: records.newest_answered(),
+    }
 }
 
 /// Starts a new journal, whose turns are all in the base `base`, and their state in its files, which are written here.
@@ -35,7 +51,7 @@ pub(super) fn start_journal(
         let (unknown, _) = lines::split(bytes, &records.unknown_lines);
         dir.ops().keep_aside(&dir.events(), &*unknown)?;
     }
-    let journal = new_journal(dir, &records.next_checkpoint(base))?;
+    let journal = new_journal(dir, &after(records, base))?;
     dir.ops().replace(&dir.events(), &journal)?;
     EventsFile::open(dir, &journal, journal.len())
 }

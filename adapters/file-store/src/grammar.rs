@@ -7,13 +7,11 @@ use goondan_core::{AgentEvent, Error, ErrorCode, ExtensionName, MessageEvent, Re
 use goondan_runtime::store::{EndedTurn, EventDigest, Facts};
 use serde_json::Value;
 
-use super::base::Fingerprint;
 use super::lines::{Line, damaged, ends_line, is_sum_right, lines, torn_tail};
 use super::records::{
     BeginRecord, ByMember, CheckpointRecord, DecidedRecord, FORMAT, FactKind, FoldRecord, FoldedRecord, ReachedRecord,
     RecordKind, ResumeRecord, StartedRecord, StateRecord, SuspendRecord, answered_event, kind, record,
 };
-use super::state;
 
 /// The number of turns whose outcome is kept after a checkpoint (ONCE-01).
 pub(super) const KEPT: usize = 256;
@@ -82,8 +80,8 @@ impl JournalRecords {
         Ok(records)
     }
 
-    /// Parses every line, and keeps what can be read of a turn that is damaged. Also returns the number and the error of
-    /// each line that is refused.
+    /// Parses every line, and keeps what can be read of a turn that is damaged. Also returns the number and the error
+    /// of each line that is refused.
     ///
     /// # Errors
     /// `E_STORE_VERSION` when another version wrote it.
@@ -144,21 +142,6 @@ impl JournalRecords {
     pub(super) fn state(&self) -> BTreeMap<ExtensionName, Value> {
         let changed = self.turns.iter().flat_map(|turn| &*turn.fold.state);
         changed.map(|(name, value)| (name.clone(), value.clone())).collect()
-    }
-
-    /// Returns the record of a checkpoint after all these turns, with the base `base`, and the state in its files.
-    pub(super) fn next_checkpoint(&self, base: &Fingerprint) -> CheckpointRecord {
-        let before = self.checkpoint.iter().flat_map(|checkpoint| checkpoint.state.clone());
-        let changed = self.state();
-        let changed = changed.iter().map(|(name, value)| (name.clone(), crc32fast::hash(&state::encode(value))));
-        CheckpointRecord {
-            format: FORMAT,
-            committed: self.committed().cloned(),
-            base_bytes: base.bytes,
-            crc: base.crc(),
-            state: before.chain(changed).collect(),
-            answered: self.newest_answered(),
-        }
     }
 
     fn add(&mut self, bytes: &[u8], line: Line<'_>, path: &Path) -> Result<()> {

@@ -15,10 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Fsync;
-use super::answered::Answered;
-use super::base_file::BaseFile;
 use super::checkpoint;
-use super::events::EventsFile;
 use super::grammar::JournalRecords;
 use super::layout::InstanceDir;
 use super::lock::Lock;
@@ -28,7 +25,7 @@ use super::records::{
     BeginRecord, DecidedRecord, EmittedRecord, FoldRecord, ReachedRecord, ResumeRecord, StartedRecord, StateRecord,
     SuspendRecord, for_record,
 };
-use super::recovery::{Recovered, recover};
+use super::recovery::{JournalFiles, Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
 use super::standing::{Standing, read_journal};
 use super::{lines, state};
@@ -84,28 +81,6 @@ fn create_metadata(dir: &InstanceDir, instance: &InstanceId) -> Result<Metadata>
     let above = std::iter::successors(Some(dir.path().clone()), StorePath::parent);
     above.take(3).try_for_each(|path| dir.ops().sync_dir(&path))?;
     Ok(metadata)
-}
-
-/// The files that hold an instance.
-pub(super) struct JournalFiles {
-    pub(super) events: EventsFile,
-    pub(super) base: BaseFile,
-    /// The last committed turn.
-    pub(super) committed: Option<TurnId>,
-    pub(super) answered: Answered,
-    /// Whether all state is in its files.
-    pub(super) is_state_filed: bool,
-}
-
-impl JournalFiles {
-    fn committed(&mut self, fold: &FoldRecord<'_>) {
-        self.events.end_turn();
-        self.committed = Some(fold.fold.clone().into_owned());
-        self.is_state_filed &= fold.state.is_empty();
-        if let Some(turn) = fold.ended() {
-            self.answered.add(&turn);
-        }
-    }
 }
 
 struct FileJournal {
@@ -253,7 +228,7 @@ impl FileJournal {
         }
         // The turn is committed now, so a later failure must not be returned.
         self.running = None;
-        self.files.committed(&fold);
+        self.files.commit(&fold);
         if let Err(error) = self.after_commit(commit, fold.pure) {
             tracing::warn!(
                 turn = %commit.turn, error = %error.report(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use goondan_core::{ExtensionName, Message, Result};
+use goondan_core::{ExtensionName, Message, Result, TurnId};
 use goondan_runtime::store::{Facts, Interrupted};
 use serde_json::Value;
 
@@ -13,9 +13,9 @@ use super::base_file::BaseFile;
 use super::checkpoint;
 use super::events::EventsFile;
 use super::grammar::{JournalRecords, OpenTurn};
-use super::journal::JournalFiles;
 use super::layout::InstanceDir;
 use super::lines;
+use super::records::FoldRecord;
 use super::standing::{FoundTail, Standing, new_journal, read_state, replay};
 
 /// An instance whose files are consistent.
@@ -26,6 +26,28 @@ pub(super) struct Recovered {
     pub(super) files: JournalFiles,
     /// Whether the last line of the events ends with a line end.
     pub(super) ends_line: bool,
+}
+
+/// The files that hold an instance.
+pub(super) struct JournalFiles {
+    pub(super) events: EventsFile,
+    pub(super) base: BaseFile,
+    /// The last committed turn.
+    pub(super) committed: Option<TurnId>,
+    pub(super) answered: Answered,
+    /// Whether all state is in its files.
+    pub(super) is_state_filed: bool,
+}
+
+impl JournalFiles {
+    pub(super) fn commit(&mut self, fold: &FoldRecord<'_>) {
+        self.events.end_turn();
+        self.committed = Some(fold.fold.clone().into_owned());
+        self.is_state_filed &= fold.state.is_empty();
+        if let Some(turn) = fold.ended() {
+            self.answered.add(&turn);
+        }
+    }
 }
 
 /// Reads the files, and takes out of them what a crash tore. It is idempotent, so a crash during recovery is recovered
@@ -43,7 +65,7 @@ pub(super) fn recover(dir: &InstanceDir, fsync: Fsync) -> Result<Recovered> {
     clean_journal(dir, &mut standing)?;
     let mut events = EventsFile::open(dir, &standing.bytes, standing.records.open_start)?;
     if standing.records.checkpoint.is_none() {
-        let checkpoint = standing.records.next_checkpoint(&standing.loaded.index.fingerprint);
+        let checkpoint = checkpoint::after(&standing.records, &standing.loaded.index.fingerprint);
         events.append(&new_journal(dir, &checkpoint)?)?;
         events.end_turn();
     }

@@ -17,7 +17,7 @@ use super::recovery::recover;
 use super::standing::{BaseTail, FoundTail, changed_state, new_journal, read_journal, replay, what_differs};
 use super::state::{self, StoredState};
 use super::store::FileStore;
-use super::{atomic, lines};
+use super::{atomic, checkpoint, lines};
 
 /// Damage in a file of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -211,8 +211,8 @@ impl RepairPlan {
         }
     }
 
-    /// Returns what can be read of the base, with the events of the turns that it may lack: an event that it has already
-    /// changes nothing.
+    /// Returns what can be read of the base, with the events of the turns that it may lack: an event that it has
+    /// already changes nothing.
     fn conversation(&self) -> goondan_core::Conversation {
         let turns = self.records.turns.iter().skip(self.turns);
         replay(self.base.messages.iter().cloned(), turns.flat_map(|turn| turn.events.iter().cloned()))
@@ -234,13 +234,13 @@ impl RepairPlan {
             state::sync(dir)?;
         }
         let base = self.accept_base(dir)?;
-        let mut checkpoint = self.records.next_checkpoint(&base);
+        let mut new = checkpoint::after(&self.records, &base);
         let newest = newest.iter().map(|(name, value)| (name.clone(), crc32fast::hash(&state::encode(value))));
-        checkpoint.state = self.state.crcs.clone().into_iter().chain(newest).collect();
+        new.state = self.state.crcs.clone().into_iter().chain(newest).collect();
         let path = dir.events();
-        let mut journal = new_journal(dir, &checkpoint)?;
+        let mut journal = new_journal(dir, &new)?;
         if let Some(open) = &self.records.open {
-            let (turn, after) = (Cow::Borrowed(&open.turn), checkpoint.committed.as_ref().map(Cow::Borrowed));
+            let (turn, after) = (Cow::Borrowed(&open.turn), new.committed.as_ref().map(Cow::Borrowed));
             let event = open.input.as_ref().map(Cow::Borrowed);
             lines::push_with_sum(&mut journal, &BeginRecord { turn, after, event, digest: open.digest }, &path)?;
             let refused = self.lines.get(&path);

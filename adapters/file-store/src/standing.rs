@@ -76,8 +76,11 @@ impl Standing {
         replay(self.loaded.messages.iter().cloned(), turns.flat_map(|turn| turn.events.iter().cloned()))
     }
 
-    /// Returns the error for a base that has more than the journal.
+    /// Returns the error for a base that has more than the journal, or other lines.
     pub(super) fn foreign_tail(&self, dir: &InstanceDir) -> Error {
+        if let Err(line) = base::scan(&dir.base(), u64::MAX, &mut |_| {}, &mut |_, error| Err(error)) {
+            return line;
+        }
         let what = format!(
             "{}: what follows the first {} bytes is not what the turns in {} appended",
             dir.base().display(),

@@ -53,8 +53,8 @@ pub(super) fn scan(
     Ok(state)
 }
 
-/// Replaces the files of the extensions in `changed`, and no others (STATE-06). Their directory entries are durable once
-/// [`sync`] has returned.
+/// Replaces the files of the extensions in `changed`, and no others (STATE-06). Their directory entries are durable
+/// once [`sync`] has returned.
 pub(super) fn write(dir: &InstanceDir, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
     dir.ops().create_dirs(&dir.extensions())?;
     changed.iter().try_for_each(|(name, value)| dir.ops().replace(&path(dir, name), &encode(value)))

@@ -2,18 +2,18 @@
 //!
 //! # Protocol
 //! The journal, `events.jsonl`, holds the turns since its first record, the checkpoint
-//! `{"format":1, "committed": id, "baseBytes": n, "crc": …, "state": {name: crc}, "answered": […]}`, which says what the
-//! other files were when it began. The writes of a turn, in order, each with the state that a crash leaves and what the
-//! next opening does about it:
+//! `{"format":1, "committed": id, "baseBytes": n, "crc": …, "state": {name: crc}, "answered": […]}`, which says what
+//! the other files were when it began. The writes of a turn, in order, each with the state that a crash leaves and
+//! what the next opening does about it:
 //!
 //! 1. Append `{"turn": id, "after": id, "event": {…}, "digest": …}` to the journal, `event` being the input event that
-//!    the turn answers; then each message event before the model sees it, with `by` if a layer emitted it; `{"reached":
-//!    …}` for what else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01); `{"started": id}` before
-//!    a call starts that must not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was
-//!    interrupted; the opening returns what is recorded of it. If it goes on, `{"resume": id, "keep": n}` takes back
-//!    the message events after the first `n`; calls that wait for a decision, and state that changes while
-//!    it does not run, are `{"suspend": id, "waits": […], "state": {…}}`, synced; what was decided is
-//!    `{"decided": {…}}`.
+//!    the turn answers; then each message event before the model sees it, with `by` if a layer emitted it;
+//!    `{"reached": …}` for what else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01);
+//!    `{"started": id}` before a call starts that must not run twice (EFFECT-01); sync before a tool acts on the world.
+//!    *Crash:* the turn was interrupted; the opening returns what is recorded of it. If it goes on,
+//!    `{"resume": id, "keep": n}` takes back the message events after the first `n`; calls that wait for a decision,
+//!    and state that changes while it does not run, are `{"suspend": id, "waits": […], "state": {…}}`, synced; what
+//!    was decided is `{"decided": {…}}`.
 //! 2. Append `{"fold": id, "pure": …, "eventsCrc": …, "state": {…}, "outcome": {…}}` and sync: **the commit**, and the
 //!    only sync that each turn makes. *Crash before the sync:* as after 1 or as after 2, and no caller was told of a
 //!    commit. *Crash after it:* the opening adds the turns of the journal to the base, in memory.

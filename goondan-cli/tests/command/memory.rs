@@ -46,6 +46,7 @@ fn store(state: &Path, workspace: &str) -> u64 {
     };
     fs::create_dir_all(base.parent().unwrap()).unwrap();
     fs::write(&base, (0..MESSAGES).map(line).collect::<String>()).unwrap();
+    store.repair(&id).unwrap();
     fs::metadata(&base).unwrap().len()
 }
 
