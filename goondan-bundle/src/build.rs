@@ -76,13 +76,17 @@ impl Agents {
     /// use std::path::Path;
     ///
     /// use goondan::bundle::Agents;
-    /// use goondan::{Agent, Bundle};
+    /// use goondan::{Agent, Bundle, Result};
     ///
-    /// async fn reload_on_request(agents: &mut Agents, directory: &Path) {
-    ///     let Some(requests) = agents.iter().next().map(Agent::reload_requests) else { return };
-    ///     agents.iter().for_each(|agent| requests.follow(agent));
+    /// async fn reload_on_request(agents: &mut Agents, directory: &Path) -> Result<()> {
+    ///     let Some(first) = agents.iter().next() else { return Ok(()) };
+    ///     let requests = first.reload_requests()?;
+    ///     for agent in agents.iter().skip(1) {
+    ///         requests.follow(agent)?;
+    ///     }
     ///     let reload = async || agents.reload_at_next_step(&Bundle::load(directory)?, None).await;
     ///     requests.serve(reload, |outcome| println!("{outcome:?}")).await;
+    ///     Ok(())
     /// }
     /// ```
     ///
