@@ -3,7 +3,7 @@
 #[doc(hidden)]
 pub use goondan_file_store::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
 pub use goondan_file_store::{
-    FileQueue, FileStore, Fsync, StoredConversation, StoredFault, agreements_dir, state_root, workspace_id,
+    FileQueue, FileStore, Fsync, StoredConversation, StoredFault, Syncs, agreements_dir, state_root, workspace_id,
 };
 pub use goondan_runtime::store::{
     Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,

@@ -31,7 +31,7 @@
 //! events that were answered.
 //! `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`, `repair` and `transfer` work
 //! on instances that are not open. `shared` is apart from instances. Files are written with the operations of `atomic`
-//! on a `disk`, and every file is opened by `path`, which follows no link.
+//! on a `disk`, whose `syncs` may overlap, and every file is opened by `path`, which follows no link.
 
 // The example of the README compiles.
 #[cfg(doctest)]
@@ -64,6 +64,7 @@ mod standing;
 mod state;
 mod status;
 mod store;
+mod syncs;
 mod transfer;
 
 pub use admin::StoredConversation;
@@ -76,3 +77,4 @@ pub use path::StorePath;
 pub use queue::FileQueue;
 pub use repair::StoredFault;
 pub use store::FileStore;
+pub use syncs::Syncs;

@@ -60,7 +60,9 @@
 //! # Blocking
 //! The store does its I/O on the caller's thread, also in its `async` functions: a sync takes about a millisecond,
 //! and a hop to another thread would slow down every step of a turn. Since these functions have no await point,
-//! dropping their future cannot leave a write half done.
+//! dropping their future cannot leave a write half done. With [`Syncs::InPlace`] it is the runtime's other tasks that
+//! hop: the file system makes syncs that are in flight together with one commit of its own, if there are threads to
+//! wait for each.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,6 +79,7 @@ use super::layout::InstanceDir;
 use super::layout::{agreements_dir, workspace_id};
 use super::path::StorePath;
 use super::shared;
+use super::syncs::{InPlaceDisk, Syncs};
 
 /// Keeps instances in the files of one workspace directory. It keeps no files open itself: each instance that it
 /// opens is locked until its journal is dropped.
@@ -93,6 +96,7 @@ pub struct FileStore {
     pub(super) workspace: PathBuf,
     disk: Arc<dyn Disk>,
     pub(super) fsync: Fsync,
+    syncs: Syncs,
     journal_limit: Option<u64>,
 }
 
@@ -113,7 +117,8 @@ impl FileStore {
             let message = format!("{} exists, but is not a directory", workspace.display());
             return Err(Error::new(ErrorCode::STORE_IO, message).suggest("choose another place, or move the file away"));
         }
-        Ok(Self { workspace, disk: Arc::new(RealDisk), fsync: Fsync::default(), journal_limit: None })
+        let (fsync, syncs) = (Fsync::default(), Syncs::default());
+        Ok(Self { workspace, disk: Arc::new(RealDisk), fsync, syncs, journal_limit: None })
     }
 
     /// Returns a store for the directory of the workspace `name` below `state_root`; see [`workspace_id`].
@@ -128,6 +133,13 @@ impl FileStore {
     #[must_use]
     pub fn fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;
+        self
+    }
+
+    /// Sets what the runtime's other tasks do during a sync. Defaults to [`Syncs::OnThread`].
+    #[must_use]
+    pub fn syncs(mut self, syncs: Syncs) -> Self {
+        self.syncs = syncs;
         self
     }
 
@@ -153,7 +165,11 @@ impl FileStore {
 
     pub(super) fn disk(&self) -> Arc<dyn Disk> {
         let disk = self.disk.clone();
-        if self.fsync == Fsync::Never { Arc::new(UnsyncedDisk(disk)) } else { disk }
+        match (self.fsync, self.syncs) {
+            (Fsync::Never, _) => Arc::new(UnsyncedDisk(disk)),
+            (_, Syncs::OnThread) => disk,
+            (_, Syncs::InPlace) => Arc::new(InPlaceDisk(disk)),
+        }
     }
 
     /// Returns the path of an instance's directory, whether or not it exists.

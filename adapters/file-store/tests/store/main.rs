@@ -19,3 +19,4 @@ mod private;
 mod records;
 mod repair;
 mod shared;
+mod syncs;
