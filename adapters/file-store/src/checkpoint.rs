@@ -13,10 +13,10 @@ use super::standing::new_journal;
 use super::state::StoredState;
 use super::{lines, state};
 
-/// The length at which a journal is full, with a base of `base` bytes: what an opening reads beside the base is at most
-/// a quarter of it, or little.
-pub(super) fn limit(base: u64) -> u64 {
-    (256 << 10).max(base / 4)
+/// The length at which a journal is full, with a base of `base` bytes: what an opening reads beside the base is little,
+/// or at most a quarter of it. If the base is complete, so that it is not written anew, half of that.
+pub(super) fn limit(base: u64, is_complete: bool) -> u64 {
+    (256 << 10).max(base / if is_complete { 8 } else { 4 })
 }
 
 /// Returns the record of a checkpoint after all turns of `records`, with the base `base`, and the state in its files.

@@ -7,7 +7,7 @@ use goondan_core::{AgentEvent, Error, ErrorCode, ExtensionName, MessageEvent, Re
 use goondan_runtime::store::{EndedTurn, EventDigest, Facts};
 use serde_json::Value;
 
-use super::lines::{Line, damaged, ends_line, is_sum_right, lines, torn_tail};
+use super::lines::{Line, damaged, ends_line, is_sum_right, last_line, lines, torn_tail};
 use super::records::{
     BeginRecord, ByMember, CheckpointRecord, DecidedRecord, FORMAT, FactKind, FoldRecord, FoldedRecord, ReachedRecord,
     RecordKind, ResumeRecord, StartedRecord, StateRecord, SuspendRecord, answered_event, kind, record,
@@ -310,7 +310,8 @@ pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
     // zero is no page, unless the file ends with it.
     let is_hole =
         |line: &Line<'_>| line.text.windows(2).any(|bytes| bytes == [0, 0]) || !line.ended && line.text.ends_with(&[0]);
-    let hole = lines(bytes).find(is_hole);
+    // Nearly all files have no zero at all.
+    let hole = bytes.contains(&0).then(|| lines(bytes).find(is_hole)).flatten();
     if let Some(hole) = hole {
         let is_begin = |line: Line<'_>| matches!(kind(line), Some(RecordKind::Begin));
         let mut behind = lines(&bytes[hole.start + hole.text.len()..]);
@@ -319,7 +320,7 @@ pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
     // A record with a checksum and without its line end was not written completely, and the commit may have been
     // reported as failed.
     let is_half = |last: &Line<'_>| !last.ended && is_sum_right(last.text).is_some();
-    lines(bytes).last().filter(is_half).map(|line| line.start).or_else(|| torn_tail(bytes))
+    last_line(bytes).filter(is_half).map(|line| line.start).or_else(|| torn_tail(bytes))
 }
 
 /// Returns the start of the turn that is open, or of the end of the file, without parsing what is before it.

@@ -50,7 +50,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit:
     let runtime_events = RuntimeEventsFile::new(&dir);
     let mut journal = FileJournal {
         limit,
-        full_at: limit.unwrap_or_else(|| checkpoint::limit(files.base.fingerprint().bytes)),
+        not_before: 0,
         dir,
         files,
         // The next record must not be appended to an existing line.
@@ -90,8 +90,8 @@ struct FileJournal {
     buffer: Vec<u8>,
     /// Instead of what depends on the base.
     limit: Option<u64>,
-    /// The length of the events at which the next commit makes a checkpoint.
-    full_at: u64,
+    /// The length of the events at which a checkpoint is tried again that has failed.
+    not_before: u64,
     running: Option<RunningTurn>,
     health: Health,
     fsync: Fsync,
@@ -247,13 +247,14 @@ impl FileJournal {
         if files.base.is_complete {
             files.base.append(&self.dir, commit.conversation.events())?;
         }
-        if files.events.len() < self.full_at {
+        let limit = || checkpoint::limit(files.base.fingerprint().bytes, files.base.is_complete);
+        if files.events.len() < self.limit.unwrap_or_else(limit).max(self.not_before) {
             return Ok(());
         }
         // If it fails, the next attempt is not made at once.
-        self.full_at = 2 * self.files.events.len();
+        self.not_before = 2 * self.files.events.len();
         self.checkpoint()?;
-        self.full_at = self.limit.unwrap_or_else(|| checkpoint::limit(self.files.base.fingerprint().bytes));
+        self.not_before = 0;
         Ok(())
     }
 

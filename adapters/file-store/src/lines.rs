@@ -38,6 +38,14 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     all.filter(|line| !line.text.trim_ascii().is_empty())
 }
 
+/// Returns the last of [`lines`], without looking at those before it.
+pub(super) fn last_line(bytes: &[u8]) -> Option<Line<'_>> {
+    let start = bytes.trim_ascii_end().iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let line = lines(&bytes[start..]).next()?;
+    let before = bytes[..start].iter().filter(|byte| **byte == b'\n').count();
+    Some(Line { number: before + 1, start, ..line })
+}
+
 /// Parses a record, or the state of an extension.
 ///
 /// # Errors
@@ -50,7 +58,7 @@ pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
 
 /// Returns the offset of the last line if a crash tore it.
 pub(super) fn torn_tail(bytes: &[u8]) -> Option<usize> {
-    let last = lines(bytes).last()?;
+    let last = last_line(bytes)?;
     (!last.ended && is_torn(last.text)).then_some(last.start)
 }
 
@@ -152,6 +160,14 @@ mod tests {
         assert!(!is_torn(record) && !is_torn(b"7") && is_torn(b"{\"a\":1}\0"));
         // The line end is the byte that changed.
         assert!((0..8).all(|bit| !is_torn(&[record.as_slice(), &[b'\n' ^ (1 << bit)]].concat())));
+    }
+
+    #[test]
+    fn the_last_line_is_the_last_of_all_lines() {
+        for text in ["", "\n", " \n\n", "a", "a\n", "a\nb", "a\n\nb \r\n", "a\nb\n \n\n", "a\nb\n  ", "\n\n b"] {
+            let of_all = lines(text.as_bytes()).last();
+            assert_eq!(format!("{:?}", last_line(text.as_bytes())), format!("{of_all:?}"), "{text:?}");
+        }
     }
 
     #[test]

@@ -84,8 +84,8 @@ pub(super) fn recover(dir: &InstanceDir, fsync: Fsync) -> Result<Recovered> {
         is_state_filed: checkpoint::is_state_filed(&standing.records, &stored),
     };
     let ends_line = standing.records.ended;
-    let messages = match standing.records.turns.len() == standing.base.turns {
-        true => std::mem::take(&mut standing.loaded.messages),
+    let messages = match standing.only_appends() {
+        true => standing.take_messages(),
         false => standing.conversation().messages().cloned().collect(),
     };
     let interrupted = standing.records.open.take().map(|open| interrupted(&messages, open));

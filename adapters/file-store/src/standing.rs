@@ -70,6 +70,15 @@ impl Standing {
         self.records.turns[self.base.turns..].iter().all(|turn| turn.fold.pure)
     }
 
+    /// Returns the messages of the base, and those that the turns append which it does not have, if they do nothing
+    /// else.
+    pub(super) fn take_messages(&mut self) -> Vec<Arc<Message>> {
+        let mut messages = std::mem::take(&mut self.loaded.messages);
+        let events = self.records.turns[self.base.turns..].iter().flat_map(|turn| &turn.events);
+        messages.extend(events.filter_map(MessageEvent::appended).cloned());
+        messages
+    }
+
     /// Returns the base with the events of the committed turns that it does not have.
     pub(super) fn conversation(&self) -> Conversation {
         let turns = self.records.turns[self.base.turns..].iter();

@@ -53,11 +53,19 @@ pub(super) fn scan(
     Ok(state)
 }
 
-/// Replaces the files of the extensions in `changed`, and no others (STATE-06). Their directory entries are durable
-/// once [`sync`] has returned.
-pub(super) fn write(dir: &InstanceDir, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+/// Replaces the files of the extensions in `stored` that hold something else, and no others (STATE-06). Their directory
+/// entries are durable once [`sync`] has returned.
+pub(super) fn write(dir: &InstanceDir, stored: &BTreeMap<ExtensionName, Value>) -> Result<()> {
     dir.ops().create_dirs(&dir.extensions())?;
-    changed.iter().try_for_each(|(name, value)| dir.ops().replace(&path(dir, name), &encode(value)))
+    for (name, value) in stored {
+        let (path, bytes) = (path(dir, name), encode(value));
+        // What a file holds was synced before it got its name.
+        if atomic::read(&path).is_ok_and(|found| found == bytes) {
+            continue;
+        }
+        dir.ops().replace(&path, &bytes)?;
+    }
+    Ok(())
 }
 
 /// Syncs the entries of the files that were written.

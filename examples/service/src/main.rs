@@ -12,7 +12,7 @@ use axum::routing::post;
 use futures_util::stream::{Stream, unfold};
 use goondan::agent::{TurnStream, TurnUpdate};
 use goondan::host::{Drained, Host, HostTurns, HostedInstance, Source};
-use goondan::store::{FileStore, state_root};
+use goondan::store::{FileStore, Syncs, state_root};
 use goondan::{Error, json};
 // The extensions that the bundle names. Nothing else names these crates, and the linker would leave them out.
 use basics as _;
@@ -35,7 +35,8 @@ async fn main() -> goondan::Result<()> {
 
     let opening = Source::new(env::args().nth(1).unwrap_or_else(|| ".".to_owned())).read()?;
     let store = FileStore::in_workspace(&state_root(None)?, opening.bundle().workspace_name()?)?;
-    let host = opening.open(store).await?;
+    // Many users at once: while the turn of one is synced, others go on.
+    let host = opening.open(store.syncs(Syncs::InPlace)).await?;
     tokio::spawn(log_background_turns(host.background_turns()));
     // Edits of the bundle reach open conversations, also turns that run.
     tokio::spawn(host.watch()?.serve(|outcome| match outcome {
