@@ -2,6 +2,7 @@
 //! place (`Syncs`). The second table is of a disk whose every sync takes 2 ms.
 #![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
+use std::fs::Metadata;
 use std::io::Result;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -140,8 +141,8 @@ impl DiskFile for SlowFile {
         self.0.write_at(at, bytes)
     }
 
-    fn size(&self) -> Result<u64> {
-        self.0.size()
+    fn metadata(&self) -> Result<Metadata> {
+        self.0.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

@@ -148,6 +148,22 @@ pub(super) fn scan(
     Ok(loaded)
 }
 
+/// Returns the fingerprint of the file at `path`, without parsing it.
+pub(super) fn fingerprint(path: &StorePath) -> Result<Fingerprint> {
+    let read = || -> io::Result<Fingerprint> {
+        let (mut file, mut fingerprint, mut chunk) = (path.open(Access::Read)?, Fingerprint::new(), vec![0; CHUNK]);
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => return Ok(fingerprint),
+                Ok(length) => fingerprint.add(&chunk[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    read().map_err(|error| io_error("read", path, error))
+}
+
 /// Returns the bytes of the base after the first `start`, at most `len` of them and one more.
 pub(super) fn tail(path: &StorePath, start: u64, len: usize) -> Result<Vec<u8>> {
     let read = || -> io::Result<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! `base.jsonl` of an open instance: the turns that only append are appended to it, for readers, without a sync. Its
 //! content counts for an opening only as far as the journal knows it.
 
-use goondan_core::{Error, MessageEvent, Result};
+use goondan_core::{Error, ErrorCode, MessageEvent, Result};
 
 use super::atomic::io_error;
 use super::base::{self, BaseIndex, Fingerprint};
@@ -19,7 +19,7 @@ pub(super) struct BaseFile {
     fingerprint: Fingerprint,
     /// Whether it has all committed turns.
     pub(super) is_complete: bool,
-    /// `None` until it is written to, and after its path leads to another one.
+    /// `None` until it is written to.
     file: Option<Box<dyn DiskFile>>,
 }
 
@@ -59,7 +59,7 @@ impl BaseFile {
         let failed = |error| io_error("write", &path, error);
         // What follows is from another program and must not be overwritten. In a file that is too short, writing at
         // `at` would leave a hole.
-        if file.size().map_err(failed)? != at {
+        if file.metadata().map_err(failed)?.len() != at {
             return Err(failed(std::io::Error::other("another program has changed its length")));
         }
         file.write_at(at, &lines).map_err(failed)?;
@@ -67,10 +67,20 @@ impl BaseFile {
         Ok(())
     }
 
-    /// Syncs what was appended.
+    /// Syncs what was appended, and reads the file once more, because the journal that has it too is about to go.
+    ///
+    /// # Errors
+    /// `E_STORE_DAMAGED` when another program has changed the file.
+    // BITS-01
     pub(super) fn sync(&mut self, dir: &InstanceDir) -> Result<()> {
         let path = dir.base();
-        self.open(dir)?.sync().map_err(|error| io_error("sync", &path, error))
+        self.open(dir)?.sync().map_err(|error| io_error("sync", &path, error))?;
+        let found = base::fingerprint(&path)?;
+        if (found.bytes, found.crc()) == (self.fingerprint.bytes, self.fingerprint.crc()) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::STORE_DAMAGED, format!("{}: another program has changed it", path.display()))
+            .suggest("open the instance again: it says what differs from the journal"))
     }
 
     /// Writes all turns that the base lacks, synced. A base that must be rewritten is announced in `events`, so that an
@@ -107,10 +117,13 @@ impl BaseFile {
         Ok(())
     }
 
+    /// Returns the file, which is opened again if its path leads to another one.
     fn open(&mut self, dir: &InstanceDir) -> Result<&mut Box<dyn DiskFile>> {
-        let file = match self.file.take() {
+        let path = dir.base();
+        let is_there = |file: &dyn DiskFile| file.metadata().and_then(|file| path.leads_to(&file));
+        let file = match self.file.take().filter(|file| is_there(&**file).unwrap_or(false)) {
             Some(file) => file,
-            None => dir.ops().open(&dir.base())?,
+            None => dir.ops().open(&path)?,
         };
         Ok(self.file.insert(file))
     }

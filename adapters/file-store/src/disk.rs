@@ -4,7 +4,7 @@
 //! which recovery does not read. All of them open files through `StorePath`.
 
 use std::fmt::Debug;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Result, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Writes all of `bytes`, starting at the offset `at`.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Returns the length of the file.
-    fn size(&self) -> Result<u64>;
+    /// Returns the length of the file, and which one it is.
+    fn metadata(&self) -> Result<Metadata>;
 
     /// Truncates the file to a length, or extends it with zeros.
     fn set_len(&mut self, len: u64) -> Result<()>;
@@ -91,8 +91,8 @@ impl DiskFile for File {
         self.write_all(bytes)
     }
 
-    fn size(&self) -> Result<u64> {
-        Ok(self.metadata()?.len())
+    fn metadata(&self) -> Result<Metadata> {
+        File::metadata(self)
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {
@@ -138,8 +138,8 @@ impl DiskFile for UnsyncedFile {
         self.0.write_at(at, bytes)
     }
 
-    fn size(&self) -> Result<u64> {
-        self.0.size()
+    fn metadata(&self) -> Result<Metadata> {
+        self.0.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Locks across processes: of an instance directory, for one journal at a time, and of a shared state.
 
-use std::fs::{File, Metadata, TryLockError};
-use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Seek, Write};
 
 use goondan_core::{Error, ErrorCode, Result};
 use goondan_runtime::store::InstanceId;
@@ -107,28 +107,9 @@ impl Lock {
 
     /// Whether the path still leads to the locked file.
     fn is_held(&self) -> Result<bool> {
-        let held = || -> io::Result<bool> {
-            let (found, locked) = (std::fs::symlink_metadata(&*self.path)?, self.file.metadata()?);
-            Ok(is_same_file(&found, &locked))
-        };
-        match held() {
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
-            held => held.map_err(|error| io_error("read", &self.path, error)),
-        }
+        let held = self.file.metadata().and_then(|locked| self.path.leads_to(&locked));
+        held.map_err(|error| io_error("read", &self.path, error))
     }
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// The standard library cannot tell files apart here. A lock whose file was removed is noticed; one whose file was
-/// replaced is not.
-#[cfg(not(unix))]
-fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
-    true
 }
 
 impl Drop for Lock {

@@ -106,7 +106,7 @@ fn overwrite(dir: &InstanceDir, bytes: &[u8]) -> Result<()> {
     let (files, path) = (dir.ops(), dir.metadata());
     let failed = |error| io_error("write", &path, error);
     let mut file = files.open(&path)?;
-    if file.size().map_err(failed)? != bytes.len() as u64 {
+    if file.metadata().map_err(failed)?.len() != bytes.len() as u64 {
         return files.replace_unsynced(&path, bytes);
     }
     file.write_at(0, bytes).map_err(failed)

@@ -1,6 +1,7 @@
 //! What a thread does while the disk syncs.
 
 use std::cell::Cell;
+use std::fs::Metadata;
 use std::io::Result;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -113,8 +114,8 @@ impl DiskFile for InPlaceFile {
         self.0.write_at(at, bytes)
     }
 
-    fn size(&self) -> Result<u64> {
-        self.0.size()
+    fn metadata(&self) -> Result<Metadata> {
+        self.0.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

@@ -39,7 +39,9 @@ pub(crate) fn event(turn: u64) -> AgentEvent {
 
 /// Returns the agent whose files are in `dir`.
 pub(crate) async fn agent(dir: &Path) -> Result<Agent> {
-    let store = FileStore::open(dir.join("store"))?;
+    // Of each process another one, so that some kills happen in a checkpoint.
+    let limit = [1, 2_000, 1 << 18][std::process::id() as usize % 3];
+    let store = FileStore::open(dir.join("store"))?.journal_limit(limit);
     let config = json!({ "ledger": dir.join("ledger") });
     Agent::builder(AGENT).model(Planned).store(store).extension::<Churn>(config).build()
 }

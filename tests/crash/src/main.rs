@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times. A second number is the seed of an earlier
 //! run: it repeats the random choices, but not the timing of the processes. With `-- resume 10000`, each process runs
-//! the event again whose turn the one before did not finish, and every turn is there once. `-- race 100000` opens one instance a
-//! hundred thousand times in several processes while others delete it, and counts how often it is open twice. The
-//! parent uses the other subcommands to start the children.
+//! the event again whose turn the one before did not finish, and every turn is there once. `-- race 100000` opens one
+//! instance a hundred thousand times in several processes while others delete and read it, and counts how often it is
+//! open twice. The parent uses the other subcommands to start the children.
 
 mod answering;
 mod changing;
@@ -36,6 +36,7 @@ fn main() -> ExitCode {
             number(openings).and_then(|openings| block_on(race::open(Path::new(dir), openings)))
         }
         ["deleter", dir] => race::delete(Path::new(dir)),
+        ["reader", dir] => race::read(Path::new(dir)),
         ["race", openings] => number(openings).and_then(race::run),
         ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
         ["changing", dir, tool, args] => block_on(changing::run(Path::new(dir), tool, args)),

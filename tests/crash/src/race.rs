@@ -1,4 +1,5 @@
-//! Race of processes that open one instance with processes that delete it: it is open once at a time.
+//! Race of processes that open one instance with processes that delete and read it: it is open once at a time, and what
+//! is read is a conversation.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
@@ -13,11 +14,12 @@ use goondan::{Error, ErrorCode, Result};
 
 const OPENERS: u64 = 4;
 const DELETERS: u64 = 2;
+const READERS: u64 = 1;
 
 /// Exists while a process has the instance open. Processes that have it open at once see it.
 const HOLDER: &str = "holder";
 
-/// Ends the deleters.
+/// Ends the deleters and the readers.
 const STOP: &str = "stop";
 
 /// What one process counts, or all of them together.
@@ -31,17 +33,18 @@ struct Counts {
     /// How many turns were acknowledged and not stored.
     lost: u64,
     deleted: u64,
+    read: u64,
 }
 
 impl Counts {
     fn print(&self) {
-        let Self { opened, refused, double, lost, deleted } = self;
-        println!("{opened} {refused} {double} {lost} {deleted}");
+        let Self { opened, refused, double, lost, deleted, read } = self;
+        println!("{opened} {refused} {double} {lost} {deleted} {read}");
     }
 
     fn add(&mut self, printed: &str) -> Result<()> {
         let numbers: Vec<_> = printed.split_whitespace().map(crate::number).collect::<Result<_>>()?;
-        let [opened, refused, double, lost, deleted] = numbers[..] else {
+        let [opened, refused, double, lost, deleted, read] = numbers[..] else {
             return Err(Error::msg(format!("a child printed `{printed}`")));
         };
         self.opened += opened;
@@ -49,25 +52,30 @@ impl Counts {
         self.double += double;
         self.lost += lost;
         self.deleted += deleted;
+        self.read += read;
         Ok(())
     }
 }
 
-/// Opens the instance `openings` times while others delete it. Fails if it was open twice, or if a turn was lost.
+/// Opens the instance `openings` times while others delete and read it. Fails if it was open twice, if a turn was lost,
+/// or if what was read is no conversation.
 pub(crate) fn run(openings: u64) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let start = Instant::now();
     let share = |opener| (openings / OPENERS + u64::from(opener < openings % OPENERS)).to_string();
     let openers: Vec<_> = (0..OPENERS).map(|it| child("opener", dir.path(), &[&share(it)])).collect::<Result<_>>()?;
-    let deleters: Vec<_> = (0..DELETERS).map(|_| child("deleter", dir.path(), &[])).collect::<Result<_>>()?;
+    let deleters = (0..DELETERS).map(|_| child("deleter", dir.path(), &[]));
+    let others: Vec<_> =
+        deleters.chain((0..READERS).map(|_| child("reader", dir.path(), &[]))).collect::<Result<_>>()?;
     let mut counts = Counts::default();
     let opened = openers.into_iter().try_for_each(|opener| counts.add(&output(opener)?));
     File::create(dir.path().join(STOP))?;
-    let deleted = deleters.into_iter().try_for_each(|deleter| counts.add(&output(deleter)?));
-    opened.and(deleted)?;
-    let Counts { opened, refused, double, lost, deleted } = counts;
+    let ended = others.into_iter().try_for_each(|other| counts.add(&output(other)?));
+    opened.and(ended)?;
+    let Counts { opened, refused, double, lost, deleted, read } = counts;
     println!(
-        "{opened} openings beside {deleted} deletions, {refused} refused; {double} double, {lost} turns lost, {:.0?}",
+        "{opened} openings beside {deleted} deletions and {read} readings, {refused} refused; \
+         {double} double, {lost} turns lost, {:.0?}",
         start.elapsed()
     );
     if double + lost > 0 { Err(Error::msg("the instance was open twice, or a turn was lost")) } else { Ok(()) }
@@ -89,8 +97,10 @@ fn output(mut child: Child) -> Result<String> {
 
 fn store(dir: &Path) -> Result<(FileStore, InstanceId)> {
     let id = InstanceId { agent: AgentName::new("bot")?, key: InstanceKey::new("k")? };
-    // The machine does not stop, and syncs only make the race slower.
-    Ok((FileStore::open(dir.join("store"))?.fsync(Fsync::Never), id))
+    // The machine does not stop, and syncs only make the race slower. Half of the processes make a checkpoint of each
+    // turn.
+    let limit = [1, 1 << 18][std::process::id() as usize % 2];
+    Ok((FileStore::open(dir.join("store"))?.fsync(Fsync::Never).journal_limit(limit), id))
 }
 
 /// Opens the instance `openings` times, and runs a turn each time.
@@ -144,6 +154,23 @@ pub(crate) fn delete(dir: &Path) -> Result<()> {
     while !dir.join(STOP).exists() {
         match store.delete(&id) {
             Ok(()) => counts.deleted += 1,
+            Err(error) if [ErrorCode::STORE_LOCKED, ErrorCode::STORE_NOT_FOUND].contains(error.code()) => {
+                std::thread::yield_now();
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    counts.print();
+    Ok(())
+}
+
+/// Reads and exports the instance again and again, until the openers have ended.
+pub(crate) fn read(dir: &Path) -> Result<()> {
+    let ((store, id), mut counts) = (store(dir)?, Counts::default());
+    while !dir.join(STOP).exists() {
+        let read = store.read(&id).and_then(|_| store.instances()).and_then(|_| store.export(&id, std::io::sink()));
+        match read {
+            Ok(()) => counts.read += 1,
             Err(error) if [ErrorCode::STORE_LOCKED, ErrorCode::STORE_NOT_FOUND].contains(error.code()) => {
                 std::thread::yield_now();
             }

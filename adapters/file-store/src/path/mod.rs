@@ -30,7 +30,7 @@ use portable as system;
 use std::cmp::Ordering;
 use std::error::Error;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -120,6 +120,14 @@ impl StorePath {
         match system::find(self) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             found => found.map(Some),
+        }
+    }
+
+    /// Whether this leads to `file`, and not to another one or to none.
+    pub(super) fn leads_to(&self, file: &Metadata) -> io::Result<bool> {
+        match fs::symlink_metadata(&**self) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+            found => found.map(|found| system::is_same_file(&found, file)),
         }
     }
 

@@ -79,6 +79,10 @@ pub(super) fn make_private(path: &StorePath) -> io::Result<()> {
     dir.set_permissions(Permissions::from_mode(0o700))
 }
 
+pub(super) fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
 pub(super) fn has_other_names(found: &Metadata) -> bool {
     found.nlink() > 1
 }

@@ -545,6 +545,58 @@ async fn what_another_program_does_to_the_base_of_an_open_instance_holds_back_th
     assert_eq!(live.texts(), ["text of a", "text of foreign", "text of b"]);
 }
 
+/// What the other program takes away is gone, but no turn that is committed after it.
+#[cfg(unix)]
+#[tokio::test]
+#[covers("BITS-01")]
+async fn a_base_that_is_replaced_while_its_instance_is_open_costs_no_turn() {
+    let replace = |base: &Path, content: &str| {
+        let other = base.with_extension("other");
+        fs::write(&other, content).unwrap();
+        fs::rename(other, base).unwrap();
+    };
+    for how in ["removed", "replaced by a copy", "replaced by an empty one", "a link", "edited"] {
+        for limit in [1, 1_500, u64::MAX] {
+            let (workspace, dir) = workspace(&[]).await;
+            let (base, moved) = (dir.join("messages/base.jsonl"), dir.join("messages/moved"));
+            let store = FileStore::open(workspace.path()).unwrap().journal_limit(limit);
+            let mut live = Live::open_in(&store, "k").await.unwrap();
+            live.turn("t1", [append("a")], &State::new()).await;
+            live.turn("t2", [append("b")], &State::new()).await;
+            let known = fs::read_to_string(&base).unwrap();
+            match how {
+                "removed" => fs::remove_file(&base).unwrap(),
+                "replaced by a copy" => replace(&base, &known),
+                "replaced by an empty one" => replace(&base, ""),
+                "a link" => {
+                    fs::rename(&base, &moved).unwrap();
+                    std::os::unix::fs::symlink("moved", &base).unwrap();
+                }
+                _ => fs::write(&base, known.replace("text of b", "text of x")).unwrap(),
+            }
+            let mut committed = Vec::new();
+            for number in 3..12 {
+                let (turn, id) = (format!("t{number}"), format!("m{number}"));
+                if live.journal.begin(TurnStart::new(&turn.as_str().into())).is_err() {
+                    break;
+                }
+                live.emit(append(&id));
+                live.commit(&turn, &State::new()).await.unwrap();
+                committed.push(format!("text of {id}"));
+            }
+            drop(live);
+            if how == "a link" {
+                fs::rename(&moved, &base).unwrap();
+            }
+            if store.open(&id("k")).await.is_err() {
+                store.repair(&id("k")).unwrap();
+            }
+            let texts = Live::open_in(&store, "k").await.unwrap().texts();
+            assert!(texts.ends_with(&committed) && !committed.is_empty(), "{how}, {limit}: {texts:?}, {committed:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_unreadable_state_file_is_not_reset() {
     let events = checkpoint("", &json!({}));

@@ -231,8 +231,8 @@ impl DiskFile for HalfFile {
         Err(io::Error::from(io::ErrorKind::StorageFull))
     }
 
-    fn size(&self) -> io::Result<u64> {
-        self.file.size()
+    fn metadata(&self) -> io::Result<fs::Metadata> {
+        self.file.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! Syncs of several conversations at once (`Syncs::InPlace`), on a disk whose syncs end when the test says so.
 
+use std::fs::Metadata;
 use std::future::poll_fn;
 use std::io::{Error, Result};
 use std::path::Path;
@@ -111,8 +112,8 @@ impl DiskFile for HeldFile {
         self.file.write_at(at, bytes)
     }
 
-    fn size(&self) -> Result<u64> {
-        self.file.size()
+    fn metadata(&self) -> Result<Metadata> {
+        self.file.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

@@ -1,7 +1,9 @@
 //! Limits on what a turn syncs and writes.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::Result;
+use std::iter;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,16 +34,17 @@ impl Cost {
     }
 }
 
-/// Runs `turns` turns with inputs and responses of the same length, and returns the cost of each.
-async fn costs(workspace: &Path, fsync: Fsync, turns: usize) -> Vec<Cost> {
+/// Runs turns with inputs and responses of the same length, and returns the cost of each. The first word of an input
+/// says what the turn does beside appending two messages.
+async fn costs(workspace: &Path, fsync: Fsync, inputs: impl IntoIterator<Item = &str>) -> Vec<Cost> {
     let recorder = Recorder::new(workspace);
     let store = FileStore::open(workspace).unwrap().fsync(fsync).on_disk(recorder.clone());
     let agent = agent(store, &recorder, ScriptedModel::new([ScriptItem::say("y".repeat(1000)).repeat()])).await;
     let instance = agent.instance("k").await.unwrap();
     recorder.take();
     let mut costs = Vec::new();
-    for _ in 0..turns {
-        instance.run("x".repeat(1000)).await.unwrap();
+    for input in inputs {
+        instance.run(format!("{input:x<1000}")).await.unwrap();
         costs.push(Cost::of(&recorder.take()));
     }
     costs
@@ -51,7 +54,8 @@ async fn costs(workspace: &Path, fsync: Fsync, turns: usize) -> Vec<Cost> {
 #[covers("JOURNAL-01")]
 async fn a_turn_syncs_once() {
     let workspace = scratch();
-    let costs = costs(workspace.path(), Fsync::Turn, 20).await;
+    let kinds = ["", "count", "replace", "remove", "truncate", "truncate count", "", "remove count"];
+    let costs = costs(workspace.path(), Fsync::Turn, kinds.repeat(4)).await;
     assert!(costs.iter().all(|cost| cost.syncs == 1), "{costs:?}");
 }
 
@@ -95,19 +99,21 @@ async fn a_conversation_that_is_opened_for_one_turn_syncs_as_often_as_the_turn_n
 #[tokio::test]
 async fn a_turn_writes_what_it_adds_however_long_the_history_is() {
     let workspace = scratch();
-    let costs = costs(workspace.path(), Fsync::Turn, 400).await;
+    let costs = costs(workspace.path(), Fsync::Turn, iter::repeat_n("", 400).chain(["remove"])).await;
     let (first, last) = (costs[1].written, costs[399].written);
     // Two messages of 1,000 characters, once as events and once in the base, the input in the first record of the turn,
     // and the JSON around them.
     assert!(first < 5 * 1000 + 2500, "{first}");
     assert!(last < first + 50, "{first} bytes for the second turn, {last} for the last");
+    // It has two lines more, and is not shown in the base yet.
+    assert!(costs[400].written < first, "{first} bytes for the second turn, {:?} for one that removes", costs[400]);
 }
 
 #[tokio::test]
 async fn each_level_syncs_as_often_as_documented() {
     for (fsync, syncs) in [(Fsync::Never, 0), (Fsync::Turn, 1), (Fsync::Always, 4)] {
         let workspace = scratch();
-        assert_eq!(costs(workspace.path(), fsync, 3).await[2].syncs, syncs, "{fsync:?}");
+        assert_eq!(costs(workspace.path(), fsync, [""; 3]).await[2].syncs, syncs, "{fsync:?}");
     }
 }
 
@@ -146,8 +152,8 @@ impl DiskFile for CountedFile {
         self.0.write_at(at, bytes)
     }
 
-    fn size(&self) -> Result<u64> {
-        self.0.size()
+    fn metadata(&self) -> Result<Metadata> {
+        self.0.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

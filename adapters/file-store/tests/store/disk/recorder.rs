@@ -1,5 +1,6 @@
 //! A disk that records its operations. It passes them on to the real disk, from which the store reads.
 
+use std::fs::Metadata;
 use std::io::Result;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -125,8 +126,8 @@ impl DiskFile for RecordedFile {
         Ok(())
     }
 
-    fn size(&self) -> Result<u64> {
-        self.file.size()
+    fn metadata(&self) -> Result<Metadata> {
+        self.file.metadata()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

@@ -96,6 +96,9 @@ fn script() -> Vec<Call> {
         Commit(false, none()),
         Begin("t7"),
         Record(append("m9")),
+        Flush(Durability::Flushed),
+        // Open behind a turn that did more than append, so that the base is written anew.
+        Close,
         Exit,
         Resume(0),
         Commit(false, none()),
@@ -274,6 +277,8 @@ struct Trial<'a> {
     fsync: Fsync,
     seen: HashSet<(u64, usize, usize)>,
     sample: Sample,
+    /// After which operations another crash is tried.
+    twice: Sample,
 }
 
 impl Trial<'_> {
@@ -292,6 +297,7 @@ impl Trial<'_> {
             }
             disk.apply(op, None);
             let what = format!("operation {at}, {op:?}");
+            let twice = twice && !self.twice.of([()]).is_empty();
             self.one(&what, &disk.seen(), written..=made, twice).await;
             if self.fsync != Fsync::Never {
                 for image in self.sample.of(disk.survivors()) {
@@ -323,8 +329,13 @@ impl Trial<'_> {
         let (again, _journal) = Found::open(&store).await.unwrap();
         assert_eq!(again, found, "{what}: closed and opened again");
         if twice {
-            let mut nested =
-                Trial { expected: self.expected, fsync: self.fsync, seen: HashSet::new(), sample: Sample::default() };
+            let mut nested = Trial {
+                expected: self.expected,
+                fsync: self.fsync,
+                seen: HashSet::new(),
+                sample: Sample::default(),
+                twice: Sample::default(),
+            };
             Box::pin(nested.all(image, &ops, &[Progress { ops: 0, made: at, written: at, synced: at }], false)).await;
             self.seen.extend(nested.seen);
         }
@@ -357,7 +368,8 @@ async fn enumerate(name: &str, fsync: Fsync, limit: u64, twice: bool) {
     }
     drop(driver);
     let ops = recorder.take();
-    let mut trial = Trial { expected: &expected, fsync, seen: HashSet::new(), sample: Sample::default() };
+    let (seen, sample) = (HashSet::new(), Sample::default());
+    let mut trial = Trial { expected: &expected, fsync, seen, sample, twice: Sample::default() };
     trial.all(&Image::new(), &ops, &progress, twice).await;
     println!("{name}: {} operations, {} crash images", ops.len(), trial.seen.len());
 }
