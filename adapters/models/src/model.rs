@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::sleep;
 
 use crate::answer::{Answer, AnswerLimits, Measure};
-use crate::cassette::{Cassette, Played};
+use crate::cassette::{Cassette, Playback, Played};
 use crate::http::{
     Body, Clock, Events, Failure, FailureKind, Incoming, Limits, Outgoing, Retries, Transport, Waits, request_id,
 };
@@ -144,7 +144,22 @@ impl<W: Wire> HttpModel<W> {
     async fn attempt(&self, body: Bytes, answer: &mut Answer<'_>) -> Result<Option<String>, Failure> {
         let mut first = Clock::new("firstMs", self.limits.first);
         let outgoing = Outgoing { url: self.url.clone(), headers: self.headers.clone(), body };
-        let Incoming { status, headers, body } = first.wait(self.send(outgoing)).await??;
+        let (response, playback) = first.wait(self.send(outgoing)).await??;
+        let outcome = self.receive(response, first, answer).await;
+        if let Some(playback) = playback {
+            playback.taken();
+        }
+        outcome
+    }
+
+    /// Reads the answer out of a response. Returns the provider's id of the request.
+    async fn receive(
+        &self,
+        response: Incoming,
+        first: Clock,
+        answer: &mut Answer<'_>,
+    ) -> Result<Option<String>, Failure> {
+        let Incoming { status, headers, body } = response;
         let id = request_id(&headers);
         if !status.is_success() {
             return Err(self.wire.failure(status, &headers, &beginning(body, first).await));
@@ -166,11 +181,11 @@ impl<W: Wire> HttpModel<W> {
     }
 
     /// Sends a request to the provider, unless the cassette has the response.
-    async fn send(&self, request: Outgoing) -> Result<Incoming, Failure> {
+    async fn send(&self, request: Outgoing) -> Result<(Incoming, Option<Playback>), Failure> {
         let recording = match &self.cassette {
             None => None,
             Some(cassette) => match cassette.play(&request)? {
-                Played::Response(response) => return Ok(response),
+                Played::Response(response, playback) => return Ok((response, Some(playback))),
                 Played::Nothing(recording) => recording,
             },
         };
@@ -178,10 +193,11 @@ impl<W: Wire> HttpModel<W> {
             return Err(Failure::new(FailureKind::Auth, "the model has no key"));
         }
         let response = self.transport.send(request).await?;
-        Ok(match recording {
+        let response = match recording {
             Some(recording) => recording.of(response),
             None => response,
-        })
+        };
+        Ok((response, None))
     }
 
     async fn read(&self, events: &mut Events, answer: &mut Answer<'_>) -> Result<(), Failure> {

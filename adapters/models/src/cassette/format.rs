@@ -48,7 +48,7 @@ pub(super) struct Request {
     pub(super) body: Value,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Response {
     pub(super) status: u16,
     pub(super) headers: BTreeMap<String, String>,
@@ -59,7 +59,7 @@ pub(super) struct Response {
     pub(super) broken: Option<String>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Content {
     /// Server-sent events: the milliseconds since the one before, or since the request; the name, and the data.

@@ -21,6 +21,7 @@ use record::Recorder;
 use redact::Redaction;
 
 pub use config::{CassetteConfig, Matching, Pace};
+pub(crate) use play::Playback;
 pub(crate) use record::Recording;
 
 /// A file with the exchanges between a model and its provider, which are recorded or played.
@@ -29,7 +30,7 @@ pub(crate) use record::Recording;
 /// What is recorded are requests and responses as they go over the connection, so that a model that plays them does all
 /// that it does with its provider: it decodes events, sends pieces to watchers, and repeats failed requests, but does
 /// not wait. A request plays the first exchange with an equal request that was not played yet, so conversations can
-/// take turns. Keys and other secrets are not recorded: see [`CassetteConfig::redact`].
+/// take turns; one whose answer was dropped before its end was not played. Keys and other secrets are not recorded: see [`CassetteConfig::redact`].
 ///
 /// An exchange is written when its response has ended. When the process is killed, those before it are in the file.
 #[derive(Clone)]
@@ -122,7 +123,7 @@ impl Cassette {
         let Exchanges { path, redaction, player, recorder } = &*self.0;
         let request = redaction.request(request);
         let difference = match player.as_ref().map(|player| player.play(&request)) {
-            Some(Ok(response)) => return Ok(Played::Response(response)),
+            Some(Ok((response, playback))) => return Ok(Played::Response(response, playback)),
             Some(Err(difference)) => Some(difference),
             None => None,
         };
@@ -145,8 +146,8 @@ impl Cassette {
 
 /// What a cassette has for a request.
 pub(crate) enum Played {
-    /// The recorded response.
-    Response(Incoming),
+    /// The recorded response, and what counts it as played.
+    Response(Incoming, Playback),
     /// Nothing. What the provider answers is to be recorded.
     Nothing(Option<Box<Recording>>),
 }

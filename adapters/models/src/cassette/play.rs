@@ -1,7 +1,8 @@
 //! Plays recorded exchanges.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -25,30 +26,26 @@ pub(super) struct Player {
     matching: Matching,
     pace: Pace,
     ignored: Vec<String>,
-    /// Those that were not played yet.
-    left: Lock<Vec<Exchange>>,
+    left: Arc<Left>,
 }
 
+/// The exchanges that were not played yet, by their place in the file.
+type Left = Lock<BTreeMap<usize, Exchange>>;
+
 impl Player {
-    pub(super) fn new(exchanges: Vec<Exchange>, config: &CassetteConfig) -> Self {
+    pub(super) fn new(mut exchanges: Vec<Exchange>, config: &CassetteConfig) -> Self {
         let ignored = IGNORED.iter().map(|pointer| (*pointer).to_owned()).chain(config.ignore.iter().cloned());
-        let mut player = Self {
-            matching: config.matching,
-            pace: config.pace,
-            ignored: ignored.collect(),
-            left: Lock::new(exchanges),
-        };
-        let ignored = &player.ignored;
-        let left = player.left.get_mut();
-        left.iter_mut().for_each(|exchange| remove(&mut exchange.request.body, ignored));
-        player
+        let ignored: Vec<_> = ignored.collect();
+        exchanges.iter_mut().for_each(|exchange| remove(&mut exchange.request.body, &ignored));
+        let left = exchanges.into_iter().enumerate().collect();
+        Self { matching: config.matching, pace: config.pace, ignored, left: Arc::new(Lock::new(left)) }
     }
 
     /// Returns the response to a request: of the first exchange with an equal one that was not played yet.
     ///
     /// # Errors
     /// What the request has that no recorded one has.
-    pub(super) fn play(&self, request: &Request) -> Result<Incoming, String> {
+    pub(super) fn play(&self, request: &Request) -> Result<(Incoming, Playback), String> {
         let mut asked = request.body.clone();
         remove(&mut asked, &self.ignored);
         let mut left = self.left.lock();
@@ -56,10 +53,12 @@ impl Player {
             self.matching == Matching::Order
                 || (exchange.request.path == request.path && exchange.request.body == asked)
         };
-        match left.iter().position(equal) {
-            Some(index) => Ok(incoming(left.remove(index).response, self.pace)),
-            None => Err(why_not(&left, &request.path, &asked)),
-        }
+        let found = left.iter().find(|(_, exchange)| equal(exchange)).map(|(place, _)| *place);
+        let Some((place, exchange)) = found.and_then(|place| left.remove_entry(&place)) else {
+            return Err(why_not(&left, &request.path, &asked));
+        };
+        let response = incoming(exchange.response.clone(), self.pace);
+        Ok((response, Playback { left: Arc::clone(&self.left), place, exchange: Some(exchange) }))
     }
 
     /// Returns how many exchanges were not played.
@@ -68,13 +67,38 @@ impl Player {
     }
 }
 
+/// An exchange that is being played. If it is dropped before its answer was taken, because the turn was interrupted, the
+/// exchange can be played again.
+// RESUME-01
+pub(crate) struct Playback {
+    left: Arc<Left>,
+    place: usize,
+    /// `None` once the answer was taken.
+    exchange: Option<Exchange>,
+}
+
+impl Playback {
+    /// Ends it: the model has read the answer, or failed to.
+    pub(crate) fn taken(mut self) {
+        self.exchange = None;
+    }
+}
+
+impl Drop for Playback {
+    fn drop(&mut self) {
+        if let Some(exchange) = self.exchange.take() {
+            self.left.lock().insert(self.place, exchange);
+        }
+    }
+}
+
 /// Says how a request differs from the recorded one that is most like it.
-fn why_not(left: &[Exchange], path: &str, asked: &Value) -> String {
-    let same_path = left.iter().filter(|exchange| exchange.request.path == path);
+fn why_not(left: &BTreeMap<usize, Exchange>, path: &str, asked: &Value) -> String {
+    let same_path = left.values().filter(|exchange| exchange.request.path == path);
     let differences = same_path.filter_map(|exchange| difference(&exchange.request.body, asked));
     // The first one of several.
     let nearest = differences.reduce(|best, other| if other.same > best.same { other } else { best });
-    match (nearest, left.first()) {
+    match (nearest, left.values().next()) {
         (Some(Difference { text, .. }), _) => format!("the request was not recorded: {text}"),
         (None, Some(other)) => {
             format!(

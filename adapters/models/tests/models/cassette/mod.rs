@@ -183,6 +183,25 @@ async fn a_cassette_can_be_played_as_slowly_as_it_was_recorded() {
     assert!((3000..3050).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 }
 
+/// A turn that was interrupted asks again, as it would ask its provider.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_dropped_before_its_end_is_played_again() {
+    let tape = Tape::new();
+    let stream = says("It rains.");
+    let (head, tail) = stream.split_at(stream.find("event: message_delta").unwrap());
+    let slow = Played::events(head).then(Step::Wait(Duration::from_secs(3))).then(Step::Bytes(tail.to_owned().into()));
+    ask(&tape.recording(Sent::to([slow]))).await.unwrap();
+    let settings = serde_json::from_value(json!({ "pace": "real", "match": "order" })).unwrap();
+    let cassette = Cassette::open(tape.path(), CassetteMode::Replay, &settings).unwrap();
+    let model = player(&cassette);
+    for _ in 0..2 {
+        assert!(tokio::time::timeout(Duration::from_secs(1), ask(&model)).await.is_err());
+        assert!(cassette.finish().is_err());
+    }
+    assert_eq!(ask(&model).await.unwrap().to_text(), "It rains.");
+    cassette.finish().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn ids_that_the_provider_leaves_out_are_the_same_when_played() {
     let call = json!({ "type": "tool_use", "id": "", "name": "weather__today", "input": {} });
