@@ -13,7 +13,7 @@ use super::late::LateTools;
 use super::reload_requests::{ReloadListener, Request};
 use super::waiting_reload::WaitingReload;
 use crate::bus::Bus;
-use crate::peers::Inbox;
+use crate::peers::{Delegations, Inbox};
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::{AgentSpec, ExtensionSpec};
 use crate::state::States;
@@ -31,6 +31,7 @@ pub(crate) struct Services {
     pub(super) store: Arc<dyn Store>,
     /// How many delegations wait for their results.
     pub(crate) delegated: AtomicUsize,
+    pub(crate) delegations: Delegations,
     pub(crate) waiting_reload: WaitingReload,
     /// What the agent has, for extensions that ask.
     present: Lock<Present>,
@@ -86,8 +87,8 @@ impl Services {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
-        let (waiting_reload, present) = (WaitingReload::default(), Lock::default());
-        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, present, upcalls }
+        let (delegations, waiting_reload, present) = Default::default();
+        Self { id, number, bus, states, inbox, late, store, delegated, delegations, waiting_reload, present, upcalls }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.

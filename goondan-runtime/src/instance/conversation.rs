@@ -262,13 +262,16 @@ impl OpenConversation {
     }
 
     /// Cleans up the extensions, stores changed state, and releases the stored conversation. A turn that was
-    /// interrupted stays open.
+    /// interrupted stays open, with what the model had said of an answer.
     pub(super) async fn close(mut self) -> Result<()> {
         self.adopt_replaced().await;
         let services = &self.services;
         deactivate(&self.generation.registered.extensions, services).await;
         services.bus.close();
-        let stored = if self.is_lost() { Ok(()) } else { self.store().await };
+        let stored = match self.is_lost() {
+            true => Ok(()),
+            false => self.journaled.keep_partial().await.and(self.store().await),
+        };
         let Self { journaled, agent, services, generation, newest, .. } = self;
         let stored = stored.and(journaled.close().await);
         drop_guarded("the program", || drop((generation, newest, services, agent)));

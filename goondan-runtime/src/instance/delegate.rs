@@ -62,8 +62,9 @@ impl AgentUpcalls for AgentInner {
         match outcome {
             Ok(waiting) => {
                 let pending = Pending::begin(&self.background);
+                let call = call(&self, services, extension, &delegation, wakings, cause.as_ref());
                 runtime.spawn(async move {
-                    let answer = run(&self, &waiting.0, &delegation, wakings, cause).await;
+                    let answer = run(&self, call).await;
                     tell(&waiting.0, delegation, answer);
                     let bus = waiting.0.bus.clone();
                     drop(waiting);
@@ -92,30 +93,41 @@ fn check(wakings: u32) -> Result<()> {
         .suggest("stop when there is nothing left to do; a timer in a task of its own begins a new chain"))
 }
 
-/// Runs the turn, and returns the text of its answer.
-async fn run(
-    agent: &Arc<AgentInner>,
+/// Returns the event of a delegation, with its address. If a turn has caused it, it has the same id when that turn goes
+/// on and causes it again.
+// ONCE-01
+fn call(
+    agent: &AgentInner,
     services: &Services,
+    extension: Option<&ExtensionName>,
     delegation: &AgentDelegate,
     wakings: u32,
-    cause: Option<Arc<TurnInfo>>,
-) -> Result<String> {
+    cause: Option<&Arc<TurnInfo>>,
+) -> AgentCall {
     let AgentDelegate { target_agent, instance_key, input, metadata, .. } = delegation;
     let mut event = AgentEvent::from_agent(&agent.name, Some(input.clone()));
-    // F-TRACE
-    event.trace_id = cause.as_ref().map(|turn| turn.trace.clone());
-    event.auth = cause.as_ref().and_then(|turn| turn.input.auth.clone());
     event.metadata = metadata.clone();
     event.wakings = wakings;
     let instance = instance_key.clone().unwrap_or_else(|| services.id.key.clone());
-    if *target_agent == agent.name {
-        // Also without a router.
-        let instance = agent.open_for_others(instance).await?;
-        return instance.answer(event).await;
+    let mut call = AgentCall { target: target_agent.clone(), instance, event };
+    if let Some(turn) = cause {
+        // F-TRACE
+        call.event.trace_id = Some(turn.trace.clone());
+        call.event.auth = turn.input.auth.clone();
+        call.event.id = services.delegations.event_id(turn, extension, &call);
     }
-    let Some(router) = agent.spec().router.clone() else { return Err(not_found(target_agent, &[])) };
-    let reply = router.request(AgentCall { target: target_agent.clone(), instance, event }).await;
-    reply.map(AgentReply::into_text)
+    call
+}
+
+/// Runs the turn, and returns the text of its answer.
+async fn run(agent: &Arc<AgentInner>, call: AgentCall) -> Result<String> {
+    if call.target == agent.name {
+        // Also without a router.
+        let instance = agent.open_for_others(call.instance).await?;
+        return instance.answer(call.event).await;
+    }
+    let Some(router) = agent.spec().router.clone() else { return Err(not_found(&call.target, &[])) };
+    router.request(call).await.map(AgentReply::into_text)
 }
 
 /// Emits the result on the bus of the conversation that delegated. What has no listener is logged.

@@ -1,20 +1,18 @@
 //! The calling side: sends the requests of one turn.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use goondan_core::host::{AgentEventExt, IdMap};
+use goondan_core::host::AgentEventExt;
 use goondan_core::{
     AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, ReplyTo, RequestTarget,
-    RequestTicket, Result, SpanId, Timestamp, ToolCallId, TurnInfo,
+    RequestTicket, Result, SpanId, Timestamp, TurnInfo,
 };
-use goondan_lock::Lock;
 use serde_json::{Value, json};
 
+use super::asked::{Asked, Place};
 use super::inbox::Inbox;
 use super::reach::Reach;
 use crate::ports::router::{AgentCall, Router, not_found};
-use crate::ports::store::EventDigest;
 
 /// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]
@@ -27,45 +25,6 @@ pub(crate) struct Caller<'a> {
     pub(crate) reach: &'a Reach,
     pub(crate) asked: &'a Asked,
     pub(crate) place: Place<'a>,
-}
-
-/// Where in a turn a request is made.
-#[derive(Clone, Copy)]
-pub(crate) enum Place<'a> {
-    Turn,
-    Step(u32),
-    Call(&'a ToolCallId),
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Turn => f.write_str("turn"),
-            Self::Step(index) => write!(f, "step-{index}"),
-            Self::Call(call) => write!(f, "{call}"),
-        }
-    }
-}
-
-/// The requests of a turn, so that each has an id of its own, and the same one when a turn that was interrupted makes it
-/// again: then it is answered once. Without a request it is not even allocated.
-// ONCE-01
-#[derive(Default)]
-pub(crate) struct Asked(OnceLock<Box<Lock<IdMap<String, u32>>>>);
-
-impl Asked {
-    /// Returns the id of the event for a request.
-    fn event_id(&self, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
-        let AgentCall { target, instance, event } = call;
-        let request = format!("{}/{place}/{target}:{instance}/{}", turn.turn, EventDigest::of(event));
-        let mut asked = self.0.get_or_init(Box::default).lock();
-        let number = asked.entry(request.clone()).or_default();
-        *number += 1;
-        match *number {
-            1 => request.into(),
-            number => format!("{request}/{number}").into(),
-        }
-    }
 }
 
 impl Caller<'_> {

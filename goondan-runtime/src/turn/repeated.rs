@@ -222,7 +222,7 @@ impl Emitted {
         let emitted = &journaled.facts.emitted;
         let emitted = emitted.iter().filter(|(index, by)| range.contains(index) && is_of(by));
         let events = journaled.conversation.events();
-        let events = emitted.filter_map(|(index, by)| Some((by.extension().clone(), events.get(*index)?.clone())));
+        let events = emitted.filter_map(|(index, by)| Some((by.extension()?.clone(), events.get(*index)?.clone())));
         Self { events: events.collect(), view: journaled.conversation.at_event(range.end), is_more: false }
     }
 

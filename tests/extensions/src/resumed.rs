@@ -5,6 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use goondan::agent::AgentRequest;
+use goondan::event::AgentDelegate;
 use goondan::prelude::*;
 
 use crate::Log;
@@ -67,6 +68,8 @@ enum Act {
     Ask(String),
     /// Asks this agent for an answer that is a message of a later step.
     AskLater(String),
+    /// Starts a turn of this agent.
+    Delegate(String),
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -94,7 +97,8 @@ macro_rules! act {
             Act::Pay => {
                 if !$ctx.is_repeated() {
                     $self.config.log.write("paid");
-                    $ctx.emit(MessageEvent::append(Message::user("paid")));
+                    let messages = $ctx.conversation().len();
+                    $ctx.emit(MessageEvent::append(Message::user(format!("paid for {messages} messages"))));
                 }
             }
             Act::TakeBack => {
@@ -127,6 +131,9 @@ macro_rules! act {
             }
             Act::AskLater(agent) => {
                 $ctx.agents().request_later(AgentRequest::new(agent.as_str()).input("what do you think?"))?;
+            }
+            Act::Delegate(agent) => {
+                $self.api.events().delegate(AgentDelegate::new(agent.parse()?, "what do you think?"));
             }
             other => $step(other)?,
         }

@@ -83,7 +83,7 @@ impl Interrupted {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TurnRecord {
-    /// A message event, and who emitted it if it was a layer.
+    /// A message event, and what emitted it if it is no fact.
     Event(MessageEvent, Option<EmittedBy>),
     /// A call has started that must not run twice.
     Started(ToolCallId),
@@ -127,7 +127,7 @@ pub struct Facts {
     pending: BTreeMap<ExtensionName, Value>,
 }
 
-/// Whose layer emitted a message event.
+/// What emitted a message event that is no fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -136,13 +136,17 @@ pub enum EmittedBy {
     Turn(ExtensionName),
     /// A layer of the step that ran.
     Step(ExtensionName),
+    /// The runtime: what the model had said of an answer when the conversation was closed. A turn that goes on asks for
+    /// the answer again.
+    Partial,
 }
 
 impl EmittedBy {
-    /// Returns the extension.
-    pub fn extension(&self) -> &ExtensionName {
+    /// Returns the extension, if it is one of a layer.
+    pub fn extension(&self) -> Option<&ExtensionName> {
         match self {
-            Self::Turn(extension) | Self::Step(extension) => extension,
+            Self::Turn(extension) | Self::Step(extension) => Some(extension),
+            Self::Partial => None,
         }
     }
 }
@@ -192,7 +196,7 @@ impl Reached {
 }
 
 impl Facts {
-    /// Takes in the message event with this index, and who emitted it if it was a layer.
+    /// Takes in the message event with this index, and what emitted it if it is no fact.
     #[inline]
     pub fn event(&mut self, index: usize, by: Option<&EmittedBy>) {
         match by {

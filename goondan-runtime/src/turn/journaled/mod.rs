@@ -197,6 +197,16 @@ impl JournaledConversation {
         error
     }
 
+    /// Records what the model had said of an answer in a turn that was interrupted, so that it is kept if the turn is
+    /// closed when the conversation is open again. It is no fact: a turn that goes on takes it back.
+    // RESUME-01
+    pub(crate) async fn keep_partial(&mut self) -> Result<()> {
+        let Some(open) = self.open_turn.as_ref().filter(|open| open.ended.is_none()) else { return Ok(()) };
+        let Some(message) = self.partial.take(&open.id) else { return Ok(()) };
+        self.emit_by(MessageEvent::append(message), Some(&EmittedBy::Partial))?;
+        self.flush(Durability::Flushed).await
+    }
+
     /// Gives the instance back to the store.
     pub(crate) async fn close(self) -> Result<()> {
         self.journal.close().await
@@ -240,7 +250,7 @@ impl JournaledConversation {
         let [.., event] = self.conversation.events() else { return Ok(()) };
         if event.appended().is_none() {
             self.estimate.forget();
-            self.prefixes.changed(event, by.map(EmittedBy::extension));
+            self.prefixes.changed(event, by.and_then(EmittedBy::extension));
         }
         let recorded = self.journal.record(event, by);
         self.notice(recorded)?;

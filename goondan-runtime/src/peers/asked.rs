@@ -1,0 +1,83 @@
+//! Ids of the events that a turn causes elsewhere: of requests to other agents, and of delegations. A turn that goes on
+//! after an interruption gives them the same ids again, so that each is answered once.
+// ONCE-01
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+
+use goondan_core::host::IdMap;
+use goondan_core::{EventId, ExtensionName, ToolCallId, TurnInfo};
+use goondan_lock::Lock;
+
+use crate::ports::router::AgentCall;
+use crate::ports::store::EventDigest;
+
+/// Where a turn causes an event.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    Turn,
+    Step(u32),
+    Call(&'a ToolCallId),
+    /// By an extension, or by the program.
+    Delegation(Option<&'a ExtensionName>),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Turn => f.write_str("turn"),
+            Self::Step(index) => write!(f, "step-{index}"),
+            Self::Call(call) => write!(f, "{call}"),
+            Self::Delegation(extension) => write!(f, "delegate-{}", extension.map_or("", ExtensionName::as_str)),
+        }
+    }
+}
+
+/// How often one run of a turn has caused each event.
+type Numbers = IdMap<String, u32>;
+
+/// Returns the id of the event of `call`, whose place is in `turn`.
+fn event_id(numbers: &mut Numbers, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
+    let AgentCall { target, instance, event } = call;
+    let request = format!("{}/{place}/{target}:{instance}/{}", turn.turn, EventDigest::of(event));
+    let number = numbers.entry(request.clone()).or_default();
+    *number += 1;
+    match *number {
+        1 => request.into(),
+        number => format!("{request}/{number}").into(),
+    }
+}
+
+/// The requests of one run of a turn. Without a request it is not even allocated.
+#[derive(Default)]
+pub(crate) struct Asked(OnceLock<Box<Lock<Numbers>>>);
+
+impl Asked {
+    /// Returns the id of the event for a request.
+    pub(super) fn event_id(&self, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
+        event_id(&mut self.0.get_or_init(Box::default).lock(), turn, place, call)
+    }
+}
+
+/// The delegations of the turns of a conversation, also of turns that have ended and whose events are still handled.
+#[derive(Default)]
+pub(crate) struct Delegations(Lock<Vec<(Weak<TurnInfo>, Numbers)>>);
+
+impl Delegations {
+    /// Returns the id of the event of a delegation by `extension`, or by the program, which this run of a turn caused.
+    pub(crate) fn event_id(
+        &self,
+        turn: &Arc<TurnInfo>,
+        extension: Option<&ExtensionName>,
+        call: &AgentCall,
+    ) -> EventId {
+        let mut runs = self.0.lock();
+        runs.retain(|(run, _)| run.strong_count() > 0);
+        let known = runs.iter().position(|(run, _)| run.as_ptr() == Arc::as_ptr(turn));
+        let run = known.unwrap_or_else(|| {
+            runs.push((Arc::downgrade(turn), Numbers::default()));
+            runs.len() - 1
+        });
+        event_id(&mut runs[run].1, turn, Place::Delegation(extension), call)
+    }
+}
