@@ -8,7 +8,7 @@ use goondan::agent::{AgentBuilder, TurnUpdate};
 use goondan::middleware::TurnResult;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
 use goondan::{Agent, BoxFuture, Error, Instance, Result, Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 
 use crate::linkage::Extended;
@@ -116,6 +116,29 @@ async fn only_what_the_conversation_holds_is_sent() {
         .with_named("outer", "guarding", json!({ "log": log, "then": { "replace": "withheld" } }))
         .with_named("inner", "guarding", json!({ "log": log, "hold": "before" }));
     assert_eq!(pieces_of(agent).await.0, ["0.0 text withheld"]);
+}
+
+#[both_linkages]
+#[covers("OBSERVE-01")]
+async fn messages_of_a_held_step_are_told_once_its_layers_have_returned_as_they_have_left_them() {
+    for then in
+        [json!({ "replace": "withheld" }), json!("remove"), json!("truncate"), json!({ "removeAndAppend": "no" })]
+    {
+        let log = Log::new();
+        let agent = guarded([pieces("the secret")], &log, then.clone()).build().unwrap();
+        let mut turn = agent.instance("test").await.unwrap().run_stream("hello");
+        let (mut returned, mut told) = (Vec::new(), Vec::new());
+        while let Some(update) = turn.next().await {
+            returned.extend(log.take());
+            if let TurnUpdate::Message(event) = update {
+                let event = json!(event).to_string();
+                // The input comes before the step.
+                assert!(returned == ["returned"] || event.contains("hello"), "{then}: {event} after {returned:?}");
+                told.push(event);
+            }
+        }
+        assert!(!told.is_empty() && !told.concat().contains("secret"), "{then}: {told:?}");
+    }
 }
 
 #[both_linkages]

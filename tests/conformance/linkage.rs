@@ -33,8 +33,8 @@ impl Linkage {
     }
 
     /// Runs `case` in this linkage.
-    pub(crate) async fn run(self, case: impl Future<Output = ()>) {
-        LINKAGE.scope(self, case).await;
+    pub(crate) async fn run<T>(self, case: impl Future<Output = T>) -> T {
+        LINKAGE.scope(self, case).await
     }
 }
 

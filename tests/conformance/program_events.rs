@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use conformance_extensions::program_events::{Answer, Approval};
 use goondan::agent::{EventStream, Instance, TurnUpdate};
-use goondan::event::Event;
+use goondan::event::{Event, RuntimeEvent};
 use goondan::model::ScriptItem;
 use goondan::{ErrorCode, json};
 use goondan_covers::both_linkages;
@@ -45,7 +45,11 @@ async fn a_program_answers_an_extension_that_waits_in_the_loop_of_the_turn() {
                     answer(&instance, &event, event.args()[1]["events"] == 2).await;
                 }
             }
-            TurnUpdate::Event(event) if event.name().starts_with("tool.") => told.push(event.name().to_owned()),
+            TurnUpdate::Event(event) if event.name().starts_with("tool.") => {
+                let has_code = matches!(&*event, RuntimeEvent::ToolFailed { error_code: Some(_), .. });
+                assert_eq!(has_code, event.name() == "tool.failed", "{event:?}");
+                told.push(event.name().to_owned());
+            }
             TurnUpdate::Text { text, .. } => told.push(text),
             _ => {}
         }

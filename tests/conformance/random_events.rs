@@ -3,6 +3,9 @@
 
 mod programs;
 
+use std::cell::Cell;
+use std::num::NonZeroU32;
+
 use conformance_extensions::hold::Guarding;
 use conformance_extensions::random_events::{Random, Run, TurnProgram};
 use goondan::json;
@@ -20,14 +23,14 @@ use crate::support::Log;
 use programs::programs;
 
 /// Runs `program`, turn by turn, and compares the requests to the model, the stored messages, and those after a
-/// restart.
-async fn run(program: &[TurnProgram], is_held: bool, store: impl Store) {
+/// restart. Returns how many answers were compared with the pieces that an observer was told.
+async fn run(program: &[TurnProgram], is_held: bool, store: impl Store) -> usize {
     let (directory, folding) = (tempfile::tempdir().unwrap(), Folding::default());
     let log = Log::new();
     let path = directory.path().join("run.json");
     let script = program.iter().flat_map(|turn| {
         let calls = turn.steps[1..].iter().map(|_| ScriptItem::call("no__tool", json!({})));
-        calls.chain([ScriptItem::say("answer")])
+        calls.chain([ScriptItem::say("answer").pieces(NonZeroU32::MIN.saturating_add(2))])
     });
     let script: Vec<_> = script.collect();
     let mut chat = Chat::builder()
@@ -64,17 +67,20 @@ async fn run(program: &[TurnProgram], is_held: bool, store: impl Store) {
     assert_eq!(sent, naive.requests());
     assert_eq!(orphans, naive.orphans(), "what is left out of requests is reported once");
     assert_eq!(misses, naive.misses(), "every event without a target is reported, and no other");
+    folding.answers()
 }
 
 fn check<S: Store>(linkage: Linkage, cases: u32, store: impl Fn() -> (S, Option<tempfile::TempDir>)) {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let answers = Cell::new(0);
     let outcome = TestRunner::new(config).run(&(programs(), any::<bool>()), |(program, is_held)| {
         let (store, _dir) = store();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(linkage.run(run(&program, is_held, store)));
+        answers.set(answers.get() + runtime.block_on(linkage.run(run(&program, is_held, store))));
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert!(answers.get() > 0, "no answer was compared with its pieces");
 }
 
 #[test]

@@ -390,8 +390,9 @@ fn a_stream_of_json_follows_its_schema() {
     let fixture = Fixture::new(script, 100);
     let output = fixture.run(&["--json", "--stream", "--input", "hello"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let schema = include_str!("../../../docs/run-stream.schema.json");
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../../docs/run-stream.schema.json")).unwrap();
+    assert_eq!(schema["version"], goondan::wire::VERSION);
+    let schema = jsonschema::validator_for(&schema).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for line in &lines {

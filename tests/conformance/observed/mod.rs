@@ -3,9 +3,10 @@
 mod folding;
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use goondan::agent::{Observer, Told, TurnUpdate, Wants};
 use goondan::event::{AgentEvent, EventScope, RuntimeEvent};
@@ -13,7 +14,7 @@ use goondan::middleware::ModelInfo;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
 use goondan::store::TurnOutcome;
 use goondan::testing::Chat;
-use goondan::{Agent, BoxFuture, Error, ErrorCode, Instance, Result};
+use goondan::{Agent, BoxFuture, Error, ErrorCode, Instance, Result, json};
 use goondan_covers::covers;
 
 pub(crate) use folding::Folding;
@@ -169,9 +170,10 @@ async fn an_observer_that_panics_changes_nothing_and_is_named_once() {
 #[tokio::test]
 #[covers("OBSERVE-01")]
 async fn an_observer_that_takes_long_delays_the_turn_and_is_named_once() {
-    let chat = watched(Blocking).await;
+    let (chat, begun) = (watched(Blocking).await, Instant::now());
     assert_eq!(chat.say("hello").await.unwrap().text(), "hi");
     assert_eq!(chat.say("really?").await.unwrap().text(), "yes");
+    assert!(begun.elapsed() >= Duration::from_secs(2), "each turn is told before its result is returned");
     let named: Vec<_> = chat.logs().into_iter().filter(|line| line.fields.contains_key("observer")).collect();
     assert_eq!(named.len(), 1, "{named:?}");
     assert_eq!(named[0].fields["observer"], "blocking");
@@ -237,6 +239,31 @@ async fn the_stream_of_a_turn_has_its_messages() {
     assert_eq!(told, ["hello", "h", "i", "hi"]);
     folding.check(&instance.messages().await.unwrap(), false);
     assert_eq!(folding.answers(), 1);
+}
+
+/// Counts how often it is asked what it wants.
+#[derive(Clone, Default)]
+struct Asked(Arc<AtomicUsize>);
+
+impl Observer for Asked {
+    fn wants(&self) -> Wants {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Wants::EVENTS | Wants::MESSAGES | Wants::PIECES
+    }
+
+    fn told(&self, _: &EventScope, _: &Told<'_>) {}
+}
+
+#[tokio::test]
+async fn an_observer_is_asked_once_a_turn_what_it_wants() {
+    let asked = Asked::default();
+    let script = [ScriptItem::call("no__tool", json!({})), says("hi"), says("yes")];
+    let agent = agent(script).observer(asked.clone()).build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    for turns in 1..=2 {
+        instance.run("hello").await.unwrap();
+        assert_eq!(asked.0.load(Ordering::Relaxed), turns);
+    }
 }
 
 /// Is known by a provider, sends its answer in pieces, and then fails.
