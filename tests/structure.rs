@@ -261,3 +261,48 @@ fn links_of_pages_lead_to_files_and_headings() {
     }
     assert!(wrong.is_empty() && count > 100, "{count} links, of which these lead nowhere: {wrong:#?}");
 }
+
+/// Returns whether code has tests of its own.
+fn has_tests(code: &str) -> bool {
+    ["#[cfg(test)]", "#[test]", "#[tokio::test", "proptest!"].into_iter().any(|test| code.contains(test))
+}
+
+/// Returns whether documentation has examples that are run.
+fn has_examples(code: &str) -> bool {
+    let lines = code.lines().map(|line| line.trim_start().trim_start_matches("//!").trim_start_matches("///").trim());
+    let mut is_open = false;
+    let mut fences = lines.filter_map(|line| line.strip_prefix("```"));
+    let opens_rust = |language: &str| {
+        is_open = !is_open;
+        is_open && (language.is_empty() || language.starts_with("rust") || language.starts_with("no_run"))
+    };
+    fences.any(opens_rust) || code.contains("doc = include_str!")
+}
+
+/// Compiling a target for tests that it does not have takes time.
+#[test]
+fn targets_without_tests_are_left_out_of_the_tests_and_others_are_not() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let inner =
+        ["", "benches", "examples/notes", "examples/provider_tools", "tests/covers", "tests/crash", "tests/fuzz"];
+    let packages = folders().into_iter().filter_map(|folder| Some(folder.ancestors().nth(1)?.to_owned()));
+    let packages: BTreeSet<_> = packages.chain(inner.map(|inner| root.join(inner))).collect();
+    for package in packages.iter().filter(|package| package.join("Cargo.toml").is_file()) {
+        let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
+        for section in
+            manifest.split("\n[").filter(|section| section.starts_with("lib]") || section.starts_with("[bin]]"))
+        {
+            let all: String =
+                sources(&package.join("src")).iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+            let is_lib = section.starts_with("lib]");
+            // The rest of a package with a library is tested with that.
+            let own = if is_lib || !package.join("src/lib.rs").exists() { all.as_str() } else { "" };
+            let shown = package.display();
+            assert!(!section.contains("\ntest = false") || !has_tests(own), "{shown} has tests that do not run");
+            assert!(
+                !section.contains("\ndoctest = false") || !has_examples(&all),
+                "{shown} has examples that do not run"
+            );
+        }
+    }
+}

@@ -82,7 +82,12 @@ fn schema() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("GOONDAN_RUNS").map_or(400, |runs| runs.parse().unwrap()),
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_derived_schema_compiles_and_reports_the_same_violations(schema in schema(), values in prop::collection::vec(value(), 4)) {

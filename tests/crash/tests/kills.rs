@@ -12,19 +12,19 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_goondan-crash");
 #[test]
 #[covers("CRASH-01")]
 fn whenever_a_process_is_killed_no_turn_is_lost_or_stored_twice() {
-    let output = Command::new(PROGRAM).arg("200").output().unwrap();
+    let output = Command::new(PROGRAM).arg("100").output().unwrap();
     let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{errors}");
-    assert!(output_text.starts_with("200 kills, "), "{output_text}");
+    assert!(output_text.starts_with("100 kills, "), "{output_text}");
 }
 
 #[test]
 #[covers("RESUME-01", "ONCE-01")]
 fn whenever_a_process_is_killed_the_next_one_goes_on_with_its_turn() {
-    let output = Command::new(PROGRAM).args(["resume", "150"]).output().unwrap();
+    let output = Command::new(PROGRAM).args(["resume", "75"]).output().unwrap();
     let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{errors}");
-    assert!(output_text.starts_with("150 kills, "), "{output_text}");
+    assert!(output_text.starts_with("75 kills, "), "{output_text}");
 }
 
 #[test]
