@@ -72,7 +72,7 @@ fn add(api: &ExtensionApi, event: &Event) -> Result<()> {
 /// # Errors
 /// `E_EXT_STATE` when the extension has stored a state of its own.
 pub async fn open(api: &ExtensionApi) -> Result<impl Iterator<Item = PathBuf>> {
-    // An event that another tool has emitted is handled by a task of its own.
+    // An event that another tool has just emitted is handled by a task of its own, which runs now.
     tokio::task::yield_now().await;
     let trees: Vec<PathBuf> = api.state().get()?.unwrap_or_default();
     Ok(trees.into_iter().filter(|tree| tree.is_dir()))
