@@ -21,7 +21,7 @@ const IDLE: u64 = 512;
 const GONE: u64 = 64;
 /// The file handles that an open instance may hold: the lock, the events, the runtime events.
 const HANDLES: usize = 3;
-/// How many more it may hold once a turn has run: the base.
+/// The file handles that it may hold besides once a turn has run: the base.
 const MORE_HANDLES: usize = 2;
 
 fn handles() -> usize {

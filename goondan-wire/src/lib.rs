@@ -30,8 +30,8 @@
 //!
 //! # Versions
 //! Later versions add types and members. Readers ignore those that they do not know: an unknown type is
-//! [`Update::Other`]. [`VERSION`], which the schema of the lines has too, grows when a reader would misunderstand what it
-//! knows.
+//! [`Update::Other`]. [`VERSION`], which the schema of the lines has too, grows when a reader would misunderstand what
+//! it knows.
 //!
 //! # Layout
 //! Each module uses only those above it in this list.

@@ -587,7 +587,7 @@ async fn an_answer_of_which_pieces_had_arrived_is_asked_for_again() {
     assert_eq!(texts_of(&instance).await, ["hello", "half and half"]);
 }
 
-/// What the model had said is kept if the turn is closed then, and not if it goes on.
+/// It is kept if the turn is closed then, and not if it goes on.
 #[tokio::test]
 #[covers("RESUME-01")]
 async fn a_partial_answer_survives_the_closing_of_its_conversation() {

@@ -33,7 +33,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// How often one run of a turn has caused each event.
+/// The number of times that one run of a turn has caused each event.
 type Numbers = IdMap<String, u32>;
 
 /// Returns the id of the event of `call`, whose place is in `turn`.

@@ -545,7 +545,7 @@ async fn what_another_program_does_to_the_base_of_an_open_instance_holds_back_th
     assert_eq!(live.texts(), ["text of a", "text of foreign", "text of b"]);
 }
 
-/// What the other program takes away is gone, but no turn that is committed after it.
+/// No turn is lost that is committed after another program took the file away.
 #[cfg(unix)]
 #[tokio::test]
 #[covers("BITS-01")]

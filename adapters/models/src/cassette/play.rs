@@ -67,8 +67,8 @@ impl Player {
     }
 }
 
-/// An exchange that is being played. If it is dropped before its answer was taken, because the turn was interrupted, the
-/// exchange can be played again.
+/// An exchange that is being played. If it is dropped before its answer was taken, because the turn was interrupted,
+/// the exchange can be played again.
 // RESUME-01
 pub(crate) struct Playback {
     left: Arc<Left>,

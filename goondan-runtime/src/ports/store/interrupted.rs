@@ -127,7 +127,7 @@ pub struct Facts {
     pending: BTreeMap<ExtensionName, Value>,
 }
 
-/// What emitted a message event that is no fact.
+/// The origin of a message event that is no fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
