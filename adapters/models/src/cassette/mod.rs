@@ -30,7 +30,8 @@ pub(crate) use record::Recording;
 /// What is recorded are requests and responses as they go over the connection, so that a model that plays them does all
 /// that it does with its provider: it decodes events, sends pieces to watchers, and repeats failed requests, but does
 /// not wait. A request plays the first exchange with an equal request that was not played yet, so conversations can
-/// take turns; one whose answer was dropped before its end was not played. Keys and other secrets are not recorded: see [`CassetteConfig::redact`].
+/// take turns; one whose answer was dropped before its end was not played. Keys and other secrets are not recorded: see
+/// [`CassetteConfig::redact`].
 ///
 /// An exchange is written when its response has ended. When the process is killed, those before it are in the file.
 #[derive(Clone)]
