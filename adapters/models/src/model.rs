@@ -181,7 +181,7 @@ impl<W: Wire> HttpModel<W> {
     }
 
     /// Sends a request to the provider, unless the cassette has the response.
-    async fn send(&self, request: Outgoing) -> Result<(Incoming, Option<Playback>), Failure> {
+    async fn send(&self, request: Outgoing) -> Result<(Incoming, Option<Box<Playback>>), Failure> {
         let recording = match &self.cassette {
             None => None,
             Some(cassette) => match cassette.play(&request)? {

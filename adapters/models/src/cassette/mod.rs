@@ -124,7 +124,7 @@ impl Cassette {
         let Exchanges { path, redaction, player, recorder } = &*self.0;
         let request = redaction.request(request);
         let difference = match player.as_ref().map(|player| player.play(&request)) {
-            Some(Ok((response, playback))) => return Ok(Played::Response(response, playback)),
+            Some(Ok((response, playback))) => return Ok(Played::Response(response, Box::new(playback))),
             Some(Err(difference)) => Some(difference),
             None => None,
         };
@@ -148,7 +148,7 @@ impl Cassette {
 /// What a cassette has for a request.
 pub(crate) enum Played {
     /// The recorded response, and what counts it as played.
-    Response(Incoming, Playback),
+    Response(Incoming, Box<Playback>),
     /// Nothing. What the provider answers is to be recorded.
     Nothing(Option<Box<Recording>>),
 }
