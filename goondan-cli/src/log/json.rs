@@ -1,16 +1,16 @@
 //! The log for programs: one object per line, with `timestamp`, `level`, `target`, `message`, `fields` and `spans`.
 
-use std::fmt::{self, Debug};
+use std::fmt;
 
-use goondan::secret::mask_json;
 use serde_json::{Map, Value, json};
-use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
+
+use super::fields::FieldMap;
 
 /// Formats an event as one line.
 pub(super) struct JsonLine;
@@ -75,46 +75,6 @@ impl FormatFields<'_> for JsonFields {
 /// Returns the stored fields of a span.
 fn parse(stored: &FormattedFields<JsonFields>) -> Map<String, Value> {
     serde_json::from_str(&stored.fields).unwrap_or_default()
-}
-
-/// Collects fields by name.
-#[derive(Default)]
-struct FieldMap(Map<String, Value>);
-
-impl FieldMap {
-    fn mask_secrets(&mut self) {
-        self.0.values_mut().for_each(mask_json);
-    }
-
-    fn add(&mut self, field: &Field, value: impl Into<Value>) {
-        self.0.insert(field.name().to_owned(), value.into());
-    }
-}
-
-impl Visit for FieldMap {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.add(field, format!("{value:?}"));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.add(field, value);
-    }
-
-    fn record_bool(&mut self, field: &Field, value: bool) {
-        self.add(field, value);
-    }
-
-    fn record_i64(&mut self, field: &Field, value: i64) {
-        self.add(field, value);
-    }
-
-    fn record_u64(&mut self, field: &Field, value: u64) {
-        self.add(field, value);
-    }
-
-    fn record_f64(&mut self, field: &Field, value: f64) {
-        self.add(field, value);
-    }
 }
 
 #[cfg(test)]

@@ -1,23 +1,23 @@
 //! The log on standard error: its filter, and its two formats, for people and, in `json`, for programs.
 
+mod fields;
 mod json;
 mod panics;
 mod quiet;
+mod text;
 
 use std::env;
 use std::io::{self, Write};
 
-use goondan::secret::mask;
 use goondan::{Error, ErrorCode, Result};
-use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
 pub(crate) use panics::install_hook as install_panic_hook;
 
 use crate::args::{LogArgs, LogFormat};
-use crate::output::{self, Stream, Style, Styled};
+use crate::output::Stream;
 
 /// The environment variable with the filter. `goondan::extension=debug,warn` logs extensions at `debug` and everything
 /// else at `warn`.
@@ -39,8 +39,9 @@ pub(crate) fn init(args: &LogArgs) -> Result<()> {
     let registry = tracing_subscriber::registry();
     match args.format {
         LogFormat::Pretty => {
-            let lines = TextLines { colors: Stream::Err.uses_color() };
-            registry.with(fmt::layer().with_ansi(false).with_writer(lines)).with(limit).with(filter).init();
+            let lines = text::TextLines { colors: Stream::Err.uses_color() };
+            let layer = fmt::layer().with_ansi(false).with_timer(text::TimeOfDay).fmt_fields(text::TextFields);
+            registry.with(layer.with_writer(lines)).with(limit).with(filter).init();
         }
         LogFormat::Json => {
             let layer = fmt::layer().with_writer(|| JsonLines);
@@ -52,58 +53,6 @@ pub(crate) fn init(args: &LogArgs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Makes the writers of lines for people.
-struct TextLines {
-    colors: bool,
-}
-
-impl<'a> MakeWriter<'a> for TextLines {
-    type Writer = TextLine;
-
-    fn make_writer(&'a self) -> TextLine {
-        TextLine { level: None, colors: self.colors }
-    }
-
-    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> TextLine {
-        TextLine { level: Some(*metadata.level()), colors: self.colors }
-    }
-}
-
-/// Writes a line for people to standard error in one call: masks it, cleans it, and colours its time and level. Write
-/// errors are ignored: there is no other place to report them.
-struct TextLine {
-    level: Option<Level>,
-    colors: bool,
-}
-
-impl TextLine {
-    fn styled(&self, line: &str) -> Styled {
-        let styled = Styled::new(self.colors);
-        // The level is behind the time, which contains no word.
-        let split = self.level.and_then(|level| Some((level, line.split_once(level.as_str())?)));
-        let Some((level, (time, rest))) = split else { return styled.text(line) };
-        let style = match level {
-            Level::ERROR => Style::Red,
-            Level::WARN => Style::Yellow,
-            Level::INFO => Style::Green,
-            Level::DEBUG => Style::Blue,
-            Level::TRACE => Style::Magenta,
-        };
-        styled.paint(Style::Dim, time).paint(style, level.as_str()).text(rest)
-    }
-}
-
-impl Write for TextLine {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        output::eprint_styled(&self.styled(&mask(&String::from_utf8_lossy(line))));
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Writes a line for programs to standard error. The formatter has masked the values: masking the finished line could

@@ -4,6 +4,7 @@
 //! people is cleaned of control characters wherever it goes. Data for programs (`--json`, `export`, the answers of a
 //! run without a terminal) is cleaned on a terminal, and written byte by byte elsewhere.
 
+mod above;
 pub(crate) mod answer;
 mod clean;
 pub(crate) mod cost;
@@ -17,6 +18,7 @@ use std::io;
 
 use goondan::{Error, Result};
 
+pub(crate) use above::{Above, eprint_log};
 pub(crate) use clean::{PieceCleaner, clean, first_line};
 pub(crate) use stream::Stream;
 pub(crate) use styled::{Style, Styled};

@@ -100,7 +100,7 @@ fn what_extensions_log_goes_to_standard_error_without_colours() {
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
     let lines: Vec<_> = stderr(&output).lines().collect();
     assert_eq!(lines.len(), 6, "{lines:?}");
-    for part in ["INFO", "turn completed", "agent=main", "extension=logging", "\"finishReason\":\"text_response\""] {
+    for part in ["INFO", "turn completed", "agent=main", "extension=logging", "finishReason=text_response"] {
         assert!(lines[5].contains(part), "{}", lines[5]);
     }
     assert!(!stderr(&output).contains('\x1b'), "{lines:?}");

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
 
 use goondan_covers::covers;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::screen::{BACKSPACE, Screen};
@@ -59,6 +60,30 @@ fn a_turn_that_a_task_starts_is_shown_above_the_line_that_is_typed() {
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
     assert_eq!(fixture.stored().first().unwrap(), "the rent\nof \x1b[31mthis month");
+}
+
+#[test]
+fn a_line_of_the_log_is_written_above_the_line_that_is_typed() {
+    let fixture = fixture(true);
+    let zone = ("TZ", "XYZ-5:45");
+    let hour = || Command::new("date").arg("+%H").envs([zone]).output().unwrap().stdout;
+    let before = hour();
+    let screen = Screen::start(&fixture, &[], &[zone]);
+    screen.shows(">");
+    screen.send("hell");
+    screen.shows("> hell");
+    fs::write(fixture.root().join("pipe"), b"\xff").unwrap();
+    let line = "ERROR goondan::extension: stream did not contain valid UTF-8 agent=main instance=default";
+    screen.contains(&format!("{line} extension=reminder\n> hell"));
+    screen.send("o\r");
+    screen.shows("\n> hello\nfine\n>");
+    screen.send("/quit\r");
+    let (status, text) = screen.end();
+    assert_eq!(status.code(), Some(0));
+    let written = text.lines().find(|text| text.contains(line)).unwrap();
+    let time = Regex::new(r"^(\d\d):\d\d:\d\d ERROR").unwrap().captures(written).unwrap();
+    let hours = [before, hour()].map(|hour| String::from_utf8(hour).unwrap());
+    assert!(hours.iter().any(|hour| hour.trim() == &time[1]), "{written}, {hours:?}");
 }
 
 /// Runs with `lines` on standard input. Returns the exit code, standard output and standard error.

@@ -34,7 +34,7 @@ use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
-use crate::output::{self, Style, Styled, first_line};
+use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
@@ -141,23 +141,29 @@ impl<'a> Repl<'a> {
 
     /// Waits for the next input; breaks when the user leaves.
     async fn next_command(&mut self) -> Result<ControlFlow<Outcome, Command>> {
+        let mut log = Above::new();
         self.editor.request();
         loop {
             let background = self.conversation.background.next();
             let next = race(background, race(self.editor.next(), self.signals.next()));
             // A change of files is handled before an input that is ready.
-            let event = match race(self.reloader.changed(), next).await {
-                Either::Left(request) => {
+            let next = race(self.reloader.changed(), next);
+            let event = match race(log.next(), next).await {
+                Either::Left(line) => {
+                    self.editor.print_above(&line);
+                    continue;
+                }
+                Either::Right(Either::Left(request)) => {
                     let status = self.reload(request).await;
                     self.editor.print_above(&status);
                     continue;
                 }
-                Either::Right(Either::Left(notice)) => {
+                Either::Right(Either::Right(Either::Left(notice))) => {
                     let page = self.page(&notice);
                     self.editor.print_above(&page);
                     continue;
                 }
-                Either::Right(Either::Right(event)) => event,
+                Either::Right(Either::Right(Either::Right(event))) => event,
             };
             match event {
                 Either::Left(event) => match event? {

@@ -107,7 +107,7 @@ impl Progress {
     /// Takes note of how far a tool call is. It is drawn with the next [`Progress::redraw`].
     pub(crate) fn progressed(&mut self, id: &ToolCallId, done: f64, total: Option<f64>, text: &str) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
-            call.progress = Some(amount(done, total) + text);
+            call.progress = Some(how_far(done, total, text));
         }
     }
 
@@ -203,11 +203,13 @@ impl Progress {
     }
 }
 
-/// Returns how much is done, as it is shown in front of a text.
-fn amount(done: f64, total: Option<f64>) -> String {
+/// Returns what is shown of how far a call is: the share of a known total, and the text. A number without a total is
+/// shown in place of a text.
+fn how_far(done: f64, total: Option<f64>, text: &str) -> String {
     match total {
-        Some(total) if total > 0.0 => format!("{:.0}% ", (done / total * 100.0).clamp(0.0, 100.0)),
-        _ => format!("{done} "),
+        Some(total) if total > 0.0 => format!("{:.0}% {text}", (done / total * 100.0).clamp(0.0, 100.0)),
+        _ if text.is_empty() => done.to_string(),
+        _ => text.to_owned(),
     }
 }
 
@@ -226,10 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shares_of_a_known_total() {
-        assert_eq!(amount(1.0, Some(3.0)), "33% ");
-        assert_eq!(amount(5.0, Some(3.0)), "100% ");
-        assert_eq!(amount(5.0, None), "5 ");
-        assert_eq!(amount(0.0, Some(0.0)), "0 ");
+    fn a_number_is_shown_as_a_share_of_its_total_or_if_there_is_no_text() {
+        assert_eq!(how_far(1.0, Some(3.0), "boxes"), "33% boxes");
+        assert_eq!(how_far(5.0, Some(3.0), ""), "100% ");
+        assert_eq!(how_far(5.0, None, "boxes"), "boxes");
+        assert_eq!(how_far(5.0, None, ""), "5");
+        assert_eq!(how_far(0.0, Some(0.0), ""), "0");
     }
 }
