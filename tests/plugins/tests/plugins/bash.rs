@@ -220,7 +220,7 @@ async fn a_watcher_reads_what_a_command_writes() {
     let mut turn = chat.instance().run_stream("go");
     loop {
         if let TurnUpdate::Progress { done, total, text, .. } = turn.next().await.unwrap() {
-            assert_eq!((text.as_str(), total), ("compiling", Some(30.0)));
+            assert_eq!((text.as_str(), total), ("compiling", None), "how long it takes is not known");
             assert!((0.0..30.0).contains(&done));
             break;
         }
