@@ -9,7 +9,7 @@ use conformance_extensions::resumed::Resuming;
 use goondan::agent::{LocalRouter, TurnUpdate};
 use goondan::conversation::{Content, MessageData, Role};
 use goondan::event::{AgentEvent, RuntimeEvent};
-use goondan::middleware::{FinishReason, TurnResult};
+use goondan::middleware::{FinishReason, OnError, TurnResult};
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
@@ -46,6 +46,7 @@ struct Scenario {
     name: &'static str,
     config: Value,
     answers: Vec<Value>,
+    on_error: OnError,
 }
 
 /// What is left of a turn.
@@ -100,6 +101,7 @@ impl Run {
         let advice = Answering { answers: vec![says("as you like")], requests: Arc::clone(&others) };
         let router = LocalRouter::new();
         let agent = Agent::builder("assistant").model(answers).with::<Resuming>(config);
+        let agent = agent.on_error("resuming", scenario.on_error);
         let (agent, folding) = (agent.store(Breaking::new(store, Arc::clone(&plan))), Folding::default());
         let agent = agent.router(router.clone()).observer(folding.clone()).build().unwrap();
         let other = Agent::builder("other").model(advice).router(router.clone()).build().unwrap();
@@ -156,7 +158,7 @@ impl Run {
 
 fn scenarios() -> Vec<Scenario> {
     let two_steps = || vec![calls(&["look", "set", "pay"]), says("done")];
-    let scenario = |name, config, answers| Scenario { name, config, answers };
+    let scenario = |name, config, answers| Scenario { name, config, answers, on_error: OnError::Abort };
     vec![
         scenario("an answer", json!({}), vec![says("done")]),
         scenario("calls", json!({ "argument": "changed" }), vec![calls(&["pay", "look", "fail"]), says("done")]),
@@ -189,6 +191,16 @@ fn scenarios() -> Vec<Scenario> {
             two_steps(),
         ),
         scenario(
+            "layers that take out and put back",
+            json!({
+                "turn": [{ "appendAs": "t1" }, { "appendAs": "s1" }, { "takeOut": "t1" }],
+                "turnAfter": [{ "appendAs": "t1" }],
+                "step": [{ "takeOut": "s1" }],
+                "stepAfter": [{ "appendAs": "s1" }],
+            }),
+            two_steps(),
+        ),
+        scenario(
             "a layer that truncates",
             json!({ "turn": ["truncate", { "append": "a summary" }], "step": [{ "append": "more" }] }),
             two_steps(),
@@ -214,6 +226,14 @@ fn scenarios() -> Vec<Scenario> {
             vec![says("first"), calls(&["pay"]), says("done")],
         ),
         scenario("a failure", json!({ "step": [{ "append": "x" }], "stepAfter": [{ "failIn": 1 }] }), two_steps()),
+        Scenario {
+            on_error: OnError::Skip,
+            ..scenario(
+                "a failure that is skipped",
+                json!({ "turnAfter": ["pay"], "step": [{ "append": "x" }], "stepAfter": [{ "failIn": 1 }] }),
+                two_steps(),
+            )
+        },
         scenario(
             "a layer of the step that replaces and truncates",
             json!({ "step": ["truncate", { "append": "a summary" }, { "replaceFirst": "A SUMMARY" }, { "appendAs": "s1" }] }),
@@ -322,6 +342,16 @@ async fn interrupt_at<S: Store>(
     (runs, unknown)
 }
 
+/// Returns stores in directories of their own.
+fn files(dir: &TempDir) -> impl Fn() -> FileStore {
+    let number = AtomicUsize::new(0);
+    move || {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        FileStore::open(dir.path().join(number.to_string())).unwrap().fsync(goondan::store::Fsync::Never)
+    }
+}
+
+const ALL_WAYS: [GoesOn; 2] = [GoesOn::InTheSameProcess, GoesOn::AfterANewOpening];
 const ONCE: [&[Break]; 2] = [&[Break::Before], &[Break::After]];
 const AWAY: [&[Break]; 2] = [&[Break::Away], &[Break::AwayAfter]];
 const AGAIN: [&[Break]; 4] = [
@@ -349,12 +379,7 @@ async fn and_after_a_new_opening() {
 #[covers("RESUME-01")]
 async fn and_in_files() {
     let dir = TempDir::new().unwrap();
-    let number = AtomicUsize::new(0);
-    let store = || {
-        let number = number.fetch_add(1, Ordering::Relaxed);
-        FileStore::open(dir.path().join(number.to_string())).unwrap().fsync(goondan::store::Fsync::Never)
-    };
-    let (runs, unknown) = interrupt(GoesOn::AfterANewOpening, &ONCE, store).await;
+    let (runs, unknown) = interrupt(GoesOn::AfterANewOpening, &ONCE, files(&dir)).await;
     assert!(runs > 200 / every() && unknown > 0, "{runs} runs, {unknown} unknown outcomes");
 }
 
@@ -371,23 +396,18 @@ async fn and_when_the_store_was_away() {
 async fn and_when_the_store_was_away_at_any_call_of_the_journal() {
     let plans: [&[Break]; 2] = [&[Break::Away], &[Break::Away, Break::Away, Break::Away]];
     let dir = TempDir::new().unwrap();
-    let number = AtomicUsize::new(0);
-    let files = || {
-        let number = number.fetch_add(1, Ordering::Relaxed);
-        FileStore::open(dir.path().join(number.to_string())).unwrap().fsync(goondan::store::Fsync::Never)
-    };
     let (runs, unknown) =
         interrupt_at(Plan::of_calls, compare_unrecorded, GoesOn::InTheSameProcess, &plans, MemoryStore::new).await;
     assert!(runs > 900 / every() && unknown > 0, "{runs} runs, {unknown} unknown outcomes");
     let (runs, _) =
-        interrupt_at(Plan::of_calls, compare_unrecorded, GoesOn::InTheSameProcess, &plans[..1], files).await;
+        interrupt_at(Plan::of_calls, compare_unrecorded, GoesOn::InTheSameProcess, &plans[..1], files(&dir)).await;
     assert!(runs > 400 / every(), "{runs} runs");
 }
 
 #[both_linkages]
 #[covers("RESUME-01")]
 async fn and_when_that_happens_again_and_again() {
-    for goes_on in [GoesOn::InTheSameProcess, GoesOn::AfterANewOpening] {
+    for goes_on in ALL_WAYS {
         let (runs, _) = interrupt(goes_on, &AGAIN, MemoryStore::new).await;
         assert!(runs > 400 / every(), "{runs} runs");
     }
@@ -421,13 +441,14 @@ async fn an_answer_of_another_agent_that_comes_later_comes_once() {
         name: "an answer that comes later",
         config: json!({ "turn": [{ "askLater": "other" }] }),
         answers: vec![calls(&["pause"]), says("done")],
+        on_error: OnError::Abort,
     };
     let unbroken = Run::new(&scenario, MemoryStore::new(), Plan::new(Vec::new()));
     unbroken.seen(GoesOn::InTheSameProcess).await;
     let event = AgentEvent::input("hello").with_id("e1");
     for at in 1..=unbroken.plan.writes() {
         for kind in [Break::Before, Break::After, Break::Away, Break::AwayAfter] {
-            for goes_on in [GoesOn::InTheSameProcess, GoesOn::AfterANewOpening] {
+            for goes_on in ALL_WAYS {
                 let run = Run::new(&scenario, MemoryStore::new(), Plan::new(vec![(at, kind)]));
                 let (instance, text) = run.run(&event, goes_on).await;
                 assert_eq!(text, "done");
@@ -477,7 +498,7 @@ async fn comes_once(instance: &Instance, which: &str) {
 
 /// An agent with the extensions `names`, each of which appends a message in the turn, and one in each step.
 fn appending(names: &[&str], log: &Log, store: impl Store) -> Agent {
-    let answers = Answering { answers: vec![calls(&["look"]), says("done")], requests: Arc::default() };
+    let answers = Answering { answers: vec![calls(&["pause"]), says("done")], requests: Arc::default() };
     let agent = Agent::builder("assistant").model(answers).store(store).idle_after(Duration::from_secs(60));
     let with = |agent: goondan::agent::AgentBuilder, name: &&str| {
         let append = |place: &str| json!([{ "append": format!("{name} in the {place}") }]);
@@ -521,6 +542,51 @@ async fn a_turn_goes_on_after_a_reload_and_after_it_was_idle() {
             if after.len() == 2 && at < unbroken.writes() {
                 assert!(other.0 == 1 && (before.len() == 1 || other == most), "{which}");
             }
+        }
+    }
+}
+
+/// The reload is requested while the turn runs, and waits for its second step or for the interruption.
+#[both_linkages]
+#[covers("RESUME-01")]
+async fn a_turn_goes_on_after_a_reload_at_its_next_step() {
+    let all = ["resuming", "other"];
+    let (unbroken, log) = (Plan::new(Vec::new()), Log::new());
+    let agent = appending(&all, &log, Breaking::new(MemoryStore::new(), Arc::clone(&unbroken)));
+    agent.instance("test").await.unwrap().run("hello").await.unwrap();
+    for at in 1..=unbroken.writes() {
+        for (before, after) in [(&all[..], &all[..1]), (&all[..1], &all[..])] {
+            let plan = Plan::new(vec![(at, Break::Before)]);
+            let agent = appending(before, &log, Breaking::new(MemoryStore::new(), Arc::clone(&plan)));
+            let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello").with_id("e1"));
+            let new = appending(after, &log, MemoryStore::new());
+            // The turn starts first: it gives way in its call.
+            let mut turn = Box::pin(instance.run(event.clone()));
+            let is_broken = tokio::select! {
+                biased;
+                outcome = &mut turn => panic!("write {at} did not come: {outcome:?}"),
+                () = plan.broken() => true,
+                () = std::future::ready(()) => false,
+            };
+            let reload = tokio::spawn(async move { agent.reload_at_next_step(&new).await });
+            let outcome = if is_broken {
+                None
+            } else {
+                tokio::select! {
+                    outcome = &mut turn => Some(outcome),
+                    () = plan.broken() => None,
+                }
+            };
+            drop(turn);
+            reload.await.unwrap().unwrap();
+            let which = format!("write {at}, {before:?} to {after:?}");
+            // With other layers, a turn may have fewer writes.
+            let answer = if let Some(outcome) = outcome { outcome } else { instance.run(event).await };
+            assert_eq!(answer.unwrap().text(), "done", "{which}");
+            let texts = texts_of(&instance).await;
+            let said = |what: &str| texts.iter().filter(|text| *text == what).count();
+            assert_eq!((said("resuming in the turn"), said("resuming in the step")), (1, 2), "{which}: {texts:?}");
+            assert!(said("other in the turn") <= 1 && said("other in the step") <= 2, "{which}: {texts:?}");
         }
     }
 }
@@ -620,16 +686,23 @@ async fn a_partial_answer_survives_the_closing_of_its_conversation() {
 #[tokio::test]
 #[covers("RESUME-01")]
 async fn a_turn_that_comes_no_further_is_closed() {
-    let (agent, asked, requests) = hanging(100);
-    let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
-    for _ in 0..6 {
-        interrupted(&instance, &event, &asked).await;
+    let dir = TempDir::new().unwrap();
+    let in_files = hanging_in(100, FileStore::open(dir.path()).unwrap());
+    for (is_closed, (agent, asked, requests)) in [(false, hanging(100)), (true, hanging(100)), (true, in_files)] {
+        let (mut instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+        for _ in 0..6 {
+            interrupted(&instance, &event, &asked).await;
+            if is_closed {
+                instance.close().await.unwrap();
+                instance = agent.instance("test").await.unwrap();
+            }
+        }
+        for _ in 0..2 {
+            let error = instance.run(event.clone()).await.unwrap_err();
+            assert_eq!(error.code(), &ErrorCode::TURN_RESUMED_TOO_OFTEN);
+        }
+        assert_eq!(requests.load(Ordering::SeqCst), 6, "once, and five times more");
     }
-    for _ in 0..2 {
-        let error = instance.run(event.clone()).await.unwrap_err();
-        assert_eq!(error.code(), &ErrorCode::TURN_RESUMED_TOO_OFTEN);
-    }
-    assert_eq!(requests.load(Ordering::SeqCst), 6, "once, and five times more");
 }
 
 #[tokio::test]
@@ -696,6 +769,19 @@ async fn an_event_is_answered_once_however_often_it_is_run() {
     assert_eq!(instance.messages().await.unwrap().len(), 2, "nothing ran");
 }
 
+#[tokio::test]
+#[covers("ONCE-01")]
+async fn another_input_with_the_id_of_an_open_turn_leaves_it_open() {
+    let (agent, asked, requests) = hanging(1);
+    let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+    interrupted(&instance, &event, &asked).await;
+    let other = AgentEvent::input("something else").with_id(event.id.clone());
+    assert_eq!(instance.run(other).await.unwrap_err().code(), &ErrorCode::EVENT_REUSED);
+    assert_eq!(requests.load(Ordering::SeqCst), 1, "nothing ran");
+    assert_eq!(instance.run(event).await.unwrap().text(), "half and half");
+    assert_eq!(texts_of(&instance).await, ["hello", "half and half"]);
+}
+
 #[both_linkages]
 #[covers("ONCE-01")]
 async fn an_event_whose_answer_is_gone_and_one_whose_turn_was_closed_are_told_apart() {
@@ -719,12 +805,13 @@ async fn an_event_whose_answer_is_gone_and_one_whose_turn_was_closed_are_told_ap
 #[both_linkages]
 #[covers("RESUME-01", "EFFECT-01")]
 async fn a_handler_that_did_not_return_runs_again_unless_it_must_not() {
-    for (tool, expected) in [("look", "look around"), ("set", "set it"), ("pay", UNKNOWN)] {
+    let tools = [("look", "look around"), ("set", "set it"), ("pay", UNKNOWN)];
+    for ((tool, expected), goes_on) in tools.into_iter().flat_map(|tool| ALL_WAYS.map(|goes_on| (tool, goes_on))) {
         let (log, dir) = (Log::new(), TempDir::new().unwrap());
         let model = Answering { answers: vec![calls(&[tool]), says("done")], requests: Arc::default() };
         let config = json!({ "log": log, "hangs": [tool, dir.path().join("hung")] });
         let agent = Agent::builder("assistant").model(model).with::<Resuming>(config).build().unwrap();
-        let (instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
+        let (mut instance, event) = (agent.instance("test").await.unwrap(), AgentEvent::input("hello"));
         let hangs = async {
             while log.take().is_empty() {
                 tokio::task::yield_now().await;
@@ -733,6 +820,10 @@ async fn a_handler_that_did_not_return_runs_again_unless_it_must_not() {
         tokio::select! {
             outcome = instance.run(event.clone()) => panic!("the turn ended: {outcome:?}"),
             () = hangs => {}
+        }
+        if goes_on == GoesOn::AfterANewOpening {
+            instance.close().await.unwrap();
+            instance = agent.instance("test").await.unwrap();
         }
         assert_eq!(instance.run(event).await.unwrap().text(), "done");
         let result = instance.messages().await.unwrap()[2].content().texts().collect::<Vec<_>>().join(" ");

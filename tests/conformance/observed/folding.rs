@@ -23,6 +23,8 @@ struct Folded {
     pieces: BTreeMap<(TurnId, u32), BTreeMap<u32, String>>,
     /// The spans that began and did not end.
     spans: HashSet<SpanId>,
+    /// The turns that started, or are told from their first message, and did not end.
+    turns: HashSet<TurnId>,
     answers: usize,
     /// What was wrong: a panic would be caught.
     wrong: Vec<String>,
@@ -59,6 +61,7 @@ impl Folded {
         match event {
             RuntimeEvent::TurnStarted { .. } | RuntimeEvent::TurnResumed { .. } => {
                 self.spans.insert(scope.span.id);
+                self.turns.insert(scope.turn_id.clone());
             }
             RuntimeEvent::StepStarted { step, .. } => {
                 self.expect(is_child, "a step of no turn", scope);
@@ -133,9 +136,18 @@ impl Observer for Folding {
         let mut folded = self.0.lock().unwrap();
         match what {
             Told::Event(event) => folded.event(scope, event),
-            Told::Message(event) => folded.changes(&scope.turn_id).push((*event).clone()),
-            Told::TakenBack => folded.changes(&scope.turn_id).clear(),
+            Told::Message(event) => {
+                let is_in_turn = folded.turns.contains(&scope.turn_id);
+                folded.expect(is_in_turn, "a message of no turn that runs", scope);
+                folded.changes(&scope.turn_id).push((*event).clone());
+            }
+            Told::TakenBack => {
+                // A turn that is closed by a new opening is told from its first message, too.
+                folded.turns.insert(scope.turn_id.clone());
+                folded.changes(&scope.turn_id).clear();
+            }
             Told::Ended(_) => {
+                folded.turns.remove(&scope.turn_id);
                 folded.changes(&scope.turn_id);
                 folded.base = folded.messages(true);
                 folded.open = None;

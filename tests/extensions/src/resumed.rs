@@ -51,6 +51,8 @@ enum Act {
     /// Replaces the oldest message by one with this text.
     ReplaceFirst(String),
     RemoveFirst,
+    /// Removes the message with this id.
+    TakeOut(String),
     Truncate,
     /// Adds a text to the state, unless this run is repeated.
     Note(String),
@@ -118,6 +120,7 @@ macro_rules! act {
                     $ctx.emit(MessageEvent::remove(id.as_str()));
                 }
             }
+            Act::TakeOut(id) => $ctx.emit(MessageEvent::remove(id.as_str())),
             Act::Truncate => $ctx.emit(MessageEvent::truncate()),
             Act::Note(text) => {
                 if !$ctx.is_repeated() {
