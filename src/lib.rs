@@ -161,10 +161,10 @@ pub mod __private {
 
     pub use goondan_core::{
         AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
-        ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, MiddlewareOptions,
-        Next, Result, Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext,
-        ToolDescriptor, ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params,
-        record_len,
+        ExtensionDescriptor, LineTemplate, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind,
+        MiddlewareOptions, Next, Presenter, Result, Step, StepContext, StepResult, ToolCall, ToolCallContext,
+        ToolCallResult, ToolContext, ToolDescriptor, ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory,
+        length_prefixed, params, record_len,
     };
     pub use serde_json::Value;
 }

@@ -4,5 +4,6 @@
 //! with a [`ToolHandler`], registered through [`ToolsApi`](crate::extension::ToolsApi).
 
 pub use goondan_core::{
-    Effect, ProviderTool, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource,
+    Effect, LineTemplate, Presentation, Presenter, ProviderTool, ReplyPart, ShownCall, ToolCatalog, ToolContext,
+    ToolHandler, ToolItem, ToolOutcome, ToolReply, ToolSource,
 };

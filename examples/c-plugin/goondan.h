@@ -56,6 +56,7 @@ typedef struct {
     size_t size;
     goondan_future (*call)(void *data, const void *call, goondan_text input);
     void (*drop)(void *data);
+    int32_t (*present)(void *data, goondan_text call, goondan_buffer *output);
 } goondan_object_table;
 
 typedef struct { void *data; const goondan_object_table *table; } goondan_object;

@@ -109,7 +109,7 @@ static goondan_future length_call(void *data, const void *call, goondan_text inp
     return ready(GOONDAN_OK, (goondan_buffer){json, (size_t)written, 0, free_bytes});
 }
 
-static const goondan_object_table LENGTH_TOOL = {sizeof LENGTH_TOOL, length_call, nothing};
+static const goondan_object_table LENGTH_TOOL = {sizeof LENGTH_TOOL, length_call, nothing, NULL};
 
 /* A reply in JSON: a text and a file. The mark in `extra` says that it is not the answer itself. */
 static const char REPLY[] =
@@ -125,7 +125,7 @@ static goondan_future dot_call(void *data, const void *call, goondan_text input)
     return ready(GOONDAN_OK, (goondan_buffer){(void *)REPLY, sizeof REPLY - 1, GOONDAN_REPLY, NULL});
 }
 
-static const goondan_object_table DOT_TOOL = {sizeof DOT_TOOL, dot_call, nothing};
+static const goondan_object_table DOT_TOOL = {sizeof DOT_TOOL, dot_call, nothing, NULL};
 
 /* A model request: `model` instead of the `target` of a request to an agent. The future of the host is that of the tool,
  * so the tool answers with the JSON of the host: `{"model":{},"response":"...","usage":{...}}`. */
@@ -139,7 +139,7 @@ static goondan_future ask_call(void *data, const void *call, goondan_text input)
     return host->run_request(call, text(REQUEST));
 }
 
-static const goondan_object_table ASK_TOOL = {sizeof ASK_TOOL, ask_call, nothing};
+static const goondan_object_table ASK_TOOL = {sizeof ASK_TOOL, ask_call, nothing, NULL};
 
 /* ---- The middlewares ------------------------------------------------------------------------------------------- */
 
@@ -220,7 +220,7 @@ static goondan_future number_call(void *data, const void *call, goondan_text inp
     return (goondan_future){run, &NUMBER_RUN};
 }
 
-static const goondan_object_table NUMBER = {sizeof NUMBER, number_call, free};
+static const goondan_object_table NUMBER = {sizeof NUMBER, number_call, free, NULL};
 
 /* A message event. The conversation does not keep the message: the model is sent it in this step alone. */
 static const char EXPLANATION[] =
@@ -240,7 +240,7 @@ static goondan_future explain_call(void *data, const void *call, goondan_text in
     return host->run_next(call);
 }
 
-static const goondan_object_table EXPLAIN = {sizeof EXPLAIN, explain_call, nothing};
+static const goondan_object_table EXPLAIN = {sizeof EXPLAIN, explain_call, nothing, NULL};
 
 /* ---- The extension --------------------------------------------------------------------------------------------- */
 

@@ -27,7 +27,10 @@ pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 pub const ABI_MAJOR: u32 = 1;
 
 /// Grows with the entries, fields and forms that are added. A library declares the lowest one that its host must have.
-pub const ABI_MINOR: u32 = 0;
+pub const ABI_MINOR: u32 = 1;
+
+/// The lowest [`ABI_MINOR`] of a host that can load a library of this version.
+pub const NEEDED_MINOR: u32 = 0;
 
 /// The name of the one symbol that a library exports: a [`Declaration`]. It is static data, so the host reads it from
 /// the file before any code of the library runs.
@@ -202,6 +205,10 @@ pub struct ObjectTable {
     pub call: unsafe extern "C" fn(data: *mut c_void, call: *const c_void, input: Text) -> Future,
     /// Drops the object. Called once, after all futures of the object were dropped.
     pub drop: unsafe extern "C" fn(data: *mut c_void),
+    /// Since 1.1, and only of a tool; may be null. Writes the presentation of a call for people as JSON: `line`, and if present
+    /// `outcome` (`failed`, `words`) and `output`. `call` is JSON: the arguments in `args`, and once the call has
+    /// ended with a reply, that in `reply`, as [`REPLY`] describes it. Not called after `drop`.
+    pub present: Option<unsafe extern "C" fn(data: *mut c_void, call: Text, output: *mut Buffer) -> i32>,
 }
 
 /// One part that an extension registers.

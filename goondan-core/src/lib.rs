@@ -31,6 +31,8 @@ mod outcome;
 mod panic;
 pub mod secret;
 
+mod presentation;
+
 mod bundle_file;
 mod depth;
 mod log;
@@ -62,6 +64,8 @@ pub use name::{
 
 pub use secret::Secret;
 
+pub use presentation::{Presentation, ToolOutcome};
+
 pub use bundle_file::{BundleFile, BundleFileError};
 
 pub use error::{Error, ErrorCode, Report, Result, StandardError, StdErr};
@@ -87,7 +91,8 @@ pub use model_call::{
 pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, RequestTicket};
 
 pub use tool::{
-    Effect, ProviderTool, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource,
+    Effect, LineTemplate, Presenter, ProviderTool, ReplyPart, ShownCall, ToolCatalog, ToolContext, ToolHandler,
+    ToolItem, ToolReply, ToolSource,
 };
 
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};

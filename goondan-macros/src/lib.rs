@@ -141,6 +141,7 @@ pub fn middleware(_: TokenStream, item: TokenStream) -> TokenStream {
 /// | `name` | the full name: a group, `__`, a tool; both are words of letters, digits and `-`, joined by single `_`; at most 64 characters | `<extension>__<function>` |
 /// | `effect` | `read`: changes nothing, and may run beside other such calls · `idempotent`: may be repeated · `once`: a call that was started is never run again, even after a crash | `once` |
 /// | `timeout` | the longest time of one call, a string such as `"1m 30s"`; units are `ms`, `s`, `m` and `h` | `tool_timeout` of the agent's policy |
+/// | `present` | a string with arguments in braces, `"{path}"`, or a function of a `ShownCall`: presents a call to people | the arguments |
 /// | `blocking` | a word without a value: runs a plain `fn` on a separate thread | an `async fn` |
 ///
 /// | parameter | use |

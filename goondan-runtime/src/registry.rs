@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use goondan_core::host::{IdMap, ToolCatalogExt};
 use goondan_core::{Effect, ExtensionName, LogHost, Result, ToolCatalog, ToolHandler, ToolItem, ToolName, ToolSource};
@@ -24,6 +25,16 @@ pub(crate) struct Tool {
     pub(crate) timeout: Option<std::time::Duration>,
     pub(crate) log: Arc<dyn LogHost>,
     pub(crate) extension: ExtensionName,
+    pub(crate) presenter: PresenterState,
+}
+
+/// State of the presenter of a tool.
+#[derive(Default)]
+pub(crate) struct PresenterState {
+    /// Whether it took too long, and is not called again.
+    pub(crate) is_slow: AtomicBool,
+    /// Whether the log has its failure.
+    pub(crate) has_failed: AtomicBool,
 }
 
 /// The parts of tools that the instances of an agent share: each item is stored once, and its schema is compiled once.

@@ -1,7 +1,9 @@
 //! The snippets of `docs/attributes.md`.
 
+use goondan::Value;
 use goondan::prelude::*;
-use goondan::tool::ToolContext;
+use goondan::tool::{Presentation, ShownCall, ToolContext, ToolOutcome};
+use serde::Serialize;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Config {
@@ -28,6 +30,16 @@ pub struct Shown {
     api: ExtensionApi,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Program {
+    program: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Ended {
+    code: i64,
+}
+
 /// The description, which `goondan plugin list` and `goondan plugin inspect` show.
 #[goondan::extension(name = "shown", requires = ["workspace"])]
 impl Shown {
@@ -50,6 +62,21 @@ impl Shown {
     async fn count(&self, ctx: &ToolContext<'_>, input: Input, api: &ExtensionApi) -> Result<usize> {
         api.logger().with("call", ctx.call_id().as_str()).debug("counting");
         Ok(input.text.chars().count())
+    }
+
+    /// Runs a program.
+    #[tool(present = Self::shown)]
+    async fn run(&self, input: Program) -> Result<Ended> {
+        Ok(Ended { code: i64::try_from(input.program.len())? })
+    }
+
+    fn shown(call: &ShownCall<'_>) -> Presentation {
+        let presentation = Presentation::new(call.arg("program"));
+        match call.output("code").and_then(Value::as_i64) {
+            None => presentation,
+            Some(0) => presentation.outcome(ToolOutcome::ok("")),
+            Some(code) => presentation.outcome(ToolOutcome::failed(format!("exit {code}"))),
+        }
     }
 
     /// Sorts the letters of a text. It blocks its thread: it awaits nothing.

@@ -46,6 +46,7 @@ mod points;
 mod ports;
 mod prefix;
 mod prepared;
+mod presented;
 mod program_events;
 mod progress;
 mod projected;

@@ -10,7 +10,9 @@ use super::runtime::{OwningScope, RuntimeRef};
 use super::{HOST, log, secret};
 use crate::bytes::answer;
 use crate::future::export;
-use crate::table::{ABI_MAJOR, ABI_MINOR, Buffer, Declaration, Future, HostTable, MAGIC, NONE, OK, PluginTable, Text};
+use crate::table::{
+    ABI_MAJOR, Buffer, Declaration, Future, HostTable, MAGIC, NEEDED_MINOR, NONE, OK, PluginTable, Text,
+};
 
 /// Static data, which the host reads from the file before any code of the library runs.
 #[unsafe(no_mangle)]
@@ -18,7 +20,7 @@ static goondan_extension_decl_v1: Declaration = Declaration {
     magic: MAGIC,
     size: size_of::<Declaration>() as u32,
     abi_major: ABI_MAJOR,
-    abi_minor: ABI_MINOR,
+    abi_minor: NEEDED_MINOR,
     pointer_width: usize::BITS,
     panic_unwind: cfg!(panic = "unwind") as u32,
     host_table_size: size_of::<HostTable>() as u32,
@@ -62,7 +64,7 @@ fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
     // The library calls every entry without further checks, so the table must have all that are known here.
     if host.abi_major != ABI_MAJOR || host.size < size_of::<HostTable>() {
         let message = format!(
-            "the library was built for ABI {ABI_MAJOR}.{ABI_MINOR}; the host speaks {}.{}",
+            "the library was built for ABI {ABI_MAJOR}.{NEEDED_MINOR}; the host speaks {}.{}",
             host.abi_major, host.abi_minor
         );
         return Err(Error::new(ErrorCode::EXT_COMPAT, message)

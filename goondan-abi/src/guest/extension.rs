@@ -16,7 +16,7 @@ use goondan_core::{
 use serde_json::{Map, Value};
 
 use super::log::{fields_json, level_number};
-use super::object::{Cleanup, Subscriber, Tool, object};
+use super::object::{Cleanup, PresentedTool, Subscriber, Tool, object};
 use super::runtime::RuntimeRef;
 use super::{host, missing};
 use crate::bytes::{answer, ask};
@@ -137,12 +137,14 @@ impl ExtensionHost for GuestExtension {
                     }
                 }
             }
-            AnyRegistration::Tool(item, handler) => self.register_object(
-                TOOL,
-                0,
-                &serde_json::to_vec(&WireToolItem::from(&*item))?,
-                object(name, Tool(handler)),
-            ),
+            AnyRegistration::Tool(item, handler) => {
+                let item = serde_json::to_vec(&WireToolItem::from(&*item))?;
+                let object = match handler.presenter() {
+                    Some(_) => object(name, PresentedTool(Tool(handler))),
+                    None => object(name, Tool(handler)),
+                };
+                self.register_object(TOOL, 0, &item, object)
+            }
             AnyRegistration::Subscription(pattern, handler) => {
                 self.register_object(SUBSCRIPTION, 0, pattern.to_string().as_bytes(), object(name, Subscriber(handler)))
             }

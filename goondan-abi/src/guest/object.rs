@@ -3,8 +3,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use goondan_core::linkage::{Crossing, Layer, Returned, WireReply};
-use goondan_core::{CleanupHandler, Event, EventHandler, ExtensionName, Result, ToolContext, ToolHandler};
+use goondan_core::linkage::{Crossing, Layer, Returned, WireReply, WireShownCall};
+use goondan_core::{
+    CleanupHandler, Event, EventHandler, ExtensionName, Presentation, Result, ShownCall, ToolContext, ToolHandler,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,6 +16,7 @@ use super::run::MiddlewareRun;
 use super::runtime::{ExtensionScope, RuntimeRef, RuntimeScope};
 use super::tool::ToolRun;
 use super::{missing, result};
+use crate::bytes::answer;
 use crate::future::{PollScope, export};
 use crate::panic::{catch_or_log, drop_guarded};
 use crate::table::{self, Buffer, Object, ObjectTable, Text};
@@ -26,6 +29,12 @@ pub(super) trait Callable: Send + Sync + 'static {
     fn read(input: &[u8]) -> Result<Self::Input>;
     /// Runs one call.
     fn call(&self, call: CallRef, input: Self::Input) -> impl Future<Output = Result<Buffer>> + Send;
+    /// Whether [`Callable::present`] returns something.
+    const PRESENTS: bool = false;
+    /// Returns the presentation of a call.
+    fn present(&self, _: &ShownCall<'_>) -> Result<Option<Presentation>> {
+        Ok(None)
+    }
 }
 
 /// Passes the ownership of `callable`, a part of `extension`, to the host.
@@ -34,8 +43,12 @@ pub(super) fn object<C: Callable>(extension: &ExtensionName, callable: C) -> Obj
     struct ObjectData<C>(C, ExtensionName, RuntimeRef);
 
     impl<C: Callable> ObjectData<C> {
-        const TABLE: &'static ObjectTable =
-            &ObjectTable { size: size_of::<ObjectTable>(), call: Self::call, drop: Self::drop };
+        const TABLE: &'static ObjectTable = &ObjectTable {
+            size: size_of::<ObjectTable>(),
+            call: Self::call,
+            drop: Self::drop,
+            present: if C::PRESENTS { Some(Self::present) } else { None },
+        };
 
         unsafe extern "C" fn call(data: *mut c_void, call: *const c_void, input: Text) -> table::Future {
             // SAFETY: The contract makes the host pass the data of this object, which it drops after all its futures.
@@ -52,6 +65,18 @@ pub(super) fn object<C: Callable>(extension: &ExtensionName, callable: C) -> Obj
                 // SAFETY: The future borrows nothing.
                 None => unsafe { export(ExtensionScope(extension), async { Err(missing("input")) }) },
             }
+        }
+
+        unsafe extern "C" fn present(data: *mut c_void, call: Text, output: *mut Buffer) -> i32 {
+            let present = || {
+                // SAFETY: The contract makes the host pass the data of this object, which it has not dropped.
+                let Self(callable, ..) = unsafe { &*data.cast::<Self>() };
+                // SAFETY: The contract makes the text valid for this call.
+                let call: WireShownCall = serde_json::from_slice(unsafe { call.bytes() })?;
+                callable.present(&call.call())?.as_ref().map(Buffer::json).transpose()
+            };
+            // SAFETY: The contract makes the host pass a writable `output`.
+            unsafe { answer(output, present) }
         }
 
         unsafe extern "C" fn drop(data: *mut c_void) {
@@ -95,6 +120,27 @@ where
 
 /// The handler of a tool.
 pub(super) struct Tool(pub(super) Arc<dyn ToolHandler>);
+
+/// The handler of a tool that has a presenter.
+pub(super) struct PresentedTool(pub(super) Tool);
+
+impl Callable for PresentedTool {
+    type Input = Value;
+
+    fn read(input: &[u8]) -> Result<Value> {
+        Tool::read(input)
+    }
+
+    fn call(&self, call: CallRef, input: Value) -> impl Future<Output = Result<Buffer>> + Send {
+        self.0.call(call, input)
+    }
+
+    const PRESENTS: bool = true;
+
+    fn present(&self, call: &ShownCall<'_>) -> Result<Option<Presentation>> {
+        self.0.0.presenter().map(|presenter| presenter.present(call)).transpose()
+    }
+}
 
 impl Callable for Tool {
     type Input = Value;

@@ -1,11 +1,14 @@
 //! Objects of a library, as middlewares and handlers of the core.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::pin::pin;
 use std::ptr::NonNull;
 
+use goondan_core::linkage::WireShownCall;
 use goondan_core::{
-    BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Result, ToolContext, ToolHandler, ToolReply,
+    BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Presentation, Presenter, Result, ShownCall,
+    ToolContext, ToolHandler, ToolReply,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -15,9 +18,12 @@ use super::kind::HostKind;
 use super::next::{InlineNext, run_next};
 use super::result;
 use super::runtime::PollingScope;
-use crate::bytes::OwnedBuffer;
+use crate::bytes::{OwnedBuffer, ask};
 use crate::future::Imported;
-use crate::table::{Object, Text};
+use crate::table::{Buffer, Object, ObjectTable, Text};
+
+/// The entry of an object that presents its calls to people.
+type PresentFn = unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32;
 
 /// An object that a library registered. Dropping it drops the object in the library.
 pub(super) struct LibraryObject {
@@ -56,12 +62,25 @@ impl LibraryObject {
     /// `call` must be null or valid until the future is dropped.
     unsafe fn call(&self, call: CallHandle, input: &[u8]) -> Imported<PollingScope> {
         // SAFETY: By the contract, tables are valid as long as the process runs.
-        let table = unsafe { &*self.object.table };
+        let entry = unsafe { (*self.object.table).call };
         // SAFETY: The data came with the table. The input is borrowed for the function; the caller guarantees that
         // the call is valid until the future is dropped.
-        let future = unsafe { (table.call)(self.object.data, call.0, Text::new(input)) };
+        let future = unsafe { entry(self.object.data, call.0, Text::new(input)) };
         // SAFETY: The library just returned the future, which has no other owner.
         unsafe { Imported::new(future, PollingScope) }
+    }
+
+    /// Returns the function that presents the calls, if the object is a tool that has one.
+    fn present(&self) -> Option<PresentFn> {
+        const END: usize = offset_of!(ObjectTable, present) + size_of::<Option<PresentFn>>();
+        let table = self.object.table;
+        // SAFETY: By the contract, tables are valid as long as the process runs, and begin with their size. A reference
+        // to the table would be one to an entry that a library of version 1.0 does not have.
+        if unsafe { (*table).size } < END {
+            return None;
+        }
+        // SAFETY: The size covers the entry.
+        unsafe { (*table).present }
     }
 
     fn call_with(&self, context: CallContext) -> Call<'_> {
@@ -72,10 +91,10 @@ impl LibraryObject {
 impl Drop for LibraryObject {
     fn drop(&mut self) {
         // SAFETY: By the contract, tables are valid as long as the process runs.
-        let table = unsafe { &*self.object.table };
+        let entry = unsafe { (*self.object.table).drop };
         // SAFETY: The data came with the table. No future of the object is left, because the futures below borrow
         // `self`.
-        unsafe { (table.drop)(self.object.data) };
+        unsafe { entry(self.object.data) };
     }
 }
 
@@ -112,6 +131,21 @@ impl ToolHandler for LibraryTool {
             }
             output.parse::<Value>().map(ToolReply::from)
         })
+    }
+
+    fn presenter(&self) -> Option<&dyn Presenter> {
+        self.0.present().is_some().then_some(self)
+    }
+}
+
+impl Presenter for LibraryTool {
+    fn present(&self, call: &ShownCall<'_>) -> Result<Presentation> {
+        let Some(present) = self.0.present() else { return Ok(Presentation::default()) };
+        let call = serde_json::to_vec(&WireShownCall::from(call))?;
+        // SAFETY: The data came with the table, and `self` has not dropped the object. The text is borrowed for the
+        // function.
+        let presented = ask(|output| unsafe { present(self.0.object.data, Text::new(&call), output) })?;
+        presented.map_or_else(|| Ok(Presentation::default()), |json| json.parse())
     }
 }
 

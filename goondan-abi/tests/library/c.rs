@@ -48,7 +48,7 @@ fn the_header_has_the_layout_of_the_tables() {
         WakerTable = "waker_table" { size clone wake wake_by_ref drop }
         PluginTable = "plugin_table" { size extension_count describe register }
         Object = "object" { data table }
-        ObjectTable = "object_table" { size call drop }
+        ObjectTable = "object_table" { size call drop present }
         Registration = "registration" { size kind priority text object }
         HostTable = "host_table" {
             size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget

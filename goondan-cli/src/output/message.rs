@@ -1,17 +1,23 @@
 //! The content of a message as text.
 
 use goondan::conversation::{Message, Part};
+use goondan::tool::Presentation;
+use serde::Deserialize as _;
 
 /// Returns the parts of `message`, one text for each.
 pub(crate) fn parts(message: &Message) -> Vec<String> {
-    message.content().parts().iter().map(part).collect()
+    let presentation = message.metadata().get("presentation").and_then(|shown| Presentation::deserialize(shown).ok());
+    message.content().parts().iter().map(|part| self::part(part, presentation.as_ref())).collect()
 }
 
-fn part(part: &Part) -> String {
+fn part(part: &Part, presentation: Option<&Presentation>) -> String {
     match part {
         Part::ToolCall(_) => format!("→ {part}"),
         Part::Reasoning(_) => format!("… {part}"),
-        Part::ToolResult(result) => format!("← {} {part}", result.tool_name),
+        Part::ToolResult(result) => match presentation {
+            Some(presentation) => format!("← {}  {presentation}\n{part}", result.tool_name),
+            None => format!("← {} {part}", result.tool_name),
+        },
         _ => part.to_string(),
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::error::{Error, ErrorCode};
 use crate::pipeline::MiddlewareKind;
 use crate::pipeline::OnError;
-use crate::tool::Effect;
+use crate::tool::{Effect, LineTemplate};
 
 /// The version of the contract of this build.
 // COMPAT-01
@@ -214,12 +214,14 @@ pub struct ToolDescriptor {
     pub timeout: Option<Duration>,
     /// The JSON Schema of the arguments.
     pub parameters: SchemaFn,
+    /// The line that presents a call to people, if the attribute has a text for it.
+    pub line: Option<LineTemplate>,
 }
 
 impl ToolDescriptor {
     /// Returns the descriptor of a tool whose calls must not run twice, with the timeout of other tools.
     pub const fn new(name: &'static str, parameters: SchemaFn) -> Self {
-        Self { name, description: "", effect: Effect::Once, timeout: None, parameters }
+        Self { name, description: "", effect: Effect::Once, timeout: None, parameters, line: None }
     }
 
     /// Sets what the tool does, for the model.
@@ -238,6 +240,12 @@ impl ToolDescriptor {
     #[must_use]
     pub const fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
+    }
+
+    /// Sets the line that presents a call to people.
+    #[must_use]
+    pub const fn line(self, line: LineTemplate) -> Self {
+        Self { line: Some(line), ..self }
     }
 }
 

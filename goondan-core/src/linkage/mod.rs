@@ -15,5 +15,5 @@ pub use crate::error::WireError;
 pub use crate::panic::{catch, drop_guarded};
 pub use crate::pipeline::Layer;
 pub use crate::secret::{SecretHost, set_secret_host};
-pub use crate::tool::WireReply;
+pub use crate::tool::{WireReply, WireShownCall};
 pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{ReplyLimit, ToolHost, ToolReply};
+use super::{Presenter, ReplyLimit, ToolHost, ToolReply};
 use crate::BoxFuture;
 use crate::conversation::{ConversationView, Message};
 use crate::error::Result;
@@ -20,6 +20,12 @@ pub trait ToolHandler: Send + Sync + 'static {
     /// `Ok(json!({ "found": 3 }).into())`.
     // F-TOOL
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>>;
+
+    /// Returns the presenter of the calls. Without one, people read the arguments.
+    // PRESENT-01
+    fn presenter(&self) -> Option<&dyn Presenter> {
+        None
+    }
 }
 
 /// The call that a handler answers, and its turn.

@@ -4,6 +4,7 @@ mod catalog;
 mod handler;
 mod host;
 mod large;
+mod presenter;
 mod provided;
 mod reply;
 
@@ -11,5 +12,6 @@ pub use catalog::{Effect, ToolCatalog, ToolCatalogExt, ToolItem, ToolItemExt, To
 pub use handler::{ToolContext, ToolHandler};
 pub use host::ToolHost;
 pub use large::{ReplyLimit, ReplySize};
+pub use presenter::{LineTemplate, Presenter, ShownCall, WireShownCall};
 pub use provided::ProviderTool;
 pub use reply::{ReplyPart, ToolReply, WireReply};

@@ -12,7 +12,7 @@ mod tests;
 mod tool;
 mod words;
 
-pub(crate) use plan::{Middleware, Plan, Registration, Subscription, Tool};
+pub(crate) use plan::{Middleware, Plan, Present, Registration, Subscription, Tool};
 
 use crate::errors::Errors;
 use crate::model::{Block, Model};

@@ -1,5 +1,6 @@
 //! The checked extension: every rule holds, so `expand` generates code from it without further checks.
 
+use proc_macro2::TokenStream;
 use syn::{LitStr, Path};
 
 use crate::model::{Block, Function};
@@ -46,6 +47,15 @@ pub(crate) struct Tool<'m> {
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) blocking: bool,
+    pub(crate) present: Option<Present<'m>>,
+}
+
+/// Presents the calls of a tool to people.
+pub(crate) enum Present<'m> {
+    /// A text with arguments in braces.
+    Line(LitStr),
+    /// A function.
+    Function(&'m TokenStream),
 }
 
 /// A function under `#[on]`.

@@ -88,7 +88,7 @@ pub(super) fn registrations<'m>(
 
 fn registration<'m>(
     block: &Block,
-    helper: &Helper,
+    helper: &'m Helper,
     function: &'m Function,
     extension: Option<&LitStr>,
     tools: &mut BTreeMap<String, bool>,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use quote::ToTokens;
-use syn::{LitInt, LitStr};
+use syn::{LitInt, LitStr, Path};
 
 use super::arguments::are_known;
-use super::plan::{Effect, Tool};
+use super::plan::{Effect, Present, Tool};
 use super::signature;
 use super::words::{is_tool_name, list, nearest};
 use crate::attr::Arg;
@@ -15,18 +15,19 @@ use crate::model::{Block, Function, Helper};
 
 pub(super) fn tool<'m>(
     block: &Block,
-    helper: &Helper,
+    helper: &'m Helper,
     function: &'m Function,
     extension: Option<&LitStr>,
     errors: &mut Errors,
 ) -> Option<Tool<'m>> {
-    are_known("tool", &helper.args, &["name", "effect", "timeout", "blocking"], errors);
+    are_known("tool", &helper.args, &["name", "effect", "timeout", "blocking", "present"], errors);
     let name = name(helper, function, extension, errors);
     let effect = effect(helper, errors);
     let timeout = timeout(helper, errors);
     let blocking = blocking(helper, errors);
+    let present = present(helper, errors);
     signature::check_tool(block, function, blocking, errors);
-    Some(Tool { function, name: name?, effect: effect?, timeout: timeout?, blocking })
+    Some(Tool { function, name: name?, effect: effect?, timeout: timeout?, blocking, present: present? })
 }
 
 /// Models, logs and other extensions refer to a tool by this name, so one grammar applies everywhere (TOOL-01).
@@ -174,4 +175,45 @@ fn blocking(helper: &Helper, errors: &mut Errors) -> bool {
         errors.at(arg, "option `blocking` takes no value; write `blocking`, or remove it");
     }
     true
+}
+
+/// A text shows arguments, whose names are checked when the tool is registered: the schema of the input has them. A
+/// function is called by its path (PRESENT-01).
+fn present<'m>(helper: &'m Helper, errors: &mut Errors) -> Option<Option<Present<'m>>> {
+    let Some(arg) = helper.args.get("present") else { return Some(None) };
+    if let Some(line) = arg.string() {
+        if let Err(problem) = check_line(&line.value()) {
+            errors.at(&line, problem);
+            return None;
+        }
+        return Some(Some(Present::Line(line)));
+    }
+    match arg.value.as_ref().filter(|value| syn::parse2::<Path>((*value).clone()).is_ok()) {
+        Some(function) => Some(Some(Present::Function(function))),
+        None => {
+            let remedy = "write `present = \"{argument}\"`, or `present = path::to::function`";
+            errors.at(arg, format!("option `present` takes a text or a function; {remedy}"));
+            None
+        }
+    }
+}
+
+/// Explains the first mistake in a text with arguments in braces.
+fn check_line(line: &str) -> Result<(), String> {
+    let mut rest = line;
+    while let Some(at) = rest.find(['{', '}']) {
+        let (brace, after) = rest[at..].split_at(1);
+        rest = match after.strip_prefix(brace) {
+            Some(after) => after,
+            None if brace == "}" => return Err("`}` closes nothing; write `}}` for a brace".to_owned()),
+            None => {
+                let (name, after) = after.split_once('}').ok_or("`{` is not closed; write `{{` for a brace")?;
+                if name.is_empty() || name.contains(|c: char| c == '{' || c.is_whitespace()) {
+                    return Err(format!("`{{{name}}}` names no argument; write it as in `{{path}}`"));
+                }
+                after
+            }
+        };
+    }
+    Ok(())
 }

@@ -1,13 +1,13 @@
 //! Expands a function under `#[tool]` to a handler, its descriptor, the schema of its input, and its registration.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote_spanned};
 
 use super::tokens::{
-    awaited_call, cfgs, mixed_site_at, parameters, read_values, return_span, schema, take_slots, wrapper,
+    awaited_call, cfgs, mixed_site_at, parameters, read_values, return_span, schema, self_type, take_slots, wrapper,
 };
 use crate::attr::doc_comment;
-use crate::check::{Plan, Tool};
+use crate::check::{Plan, Present, Tool};
 
 /// ```text
 /// /// Returns how many messages the window keeps.
@@ -30,6 +30,12 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let effect = Ident::new(tool.effect.variant(), Span::mixed_site());
     let timeout =
         tool.timeout.map(|time| quote_spanned!(Span::mixed_site()=> .timeout(__goondan::Duration::from_millis(#time))));
+    let line = match &tool.present {
+        Some(Present::Line(line)) => {
+            Some(quote_spanned!(Span::mixed_site()=> .line(__goondan::LineTemplate::new(#line))))
+        }
+        _ => None,
+    };
     let schema = schema(&parameters(plan, &tool.function.sig), "input");
     let handler = if tool.blocking { blocking(plan, tool) } else { handler(plan, tool) };
     let cfgs = cfgs(tool.function);
@@ -45,7 +51,8 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
                 __goondan::ToolDescriptor::new(#name, &Self::parameters)
                     .description(#description)
                     .effect(__goondan::Effect::#effect)
-                    #timeout;
+                    #timeout
+                    #line;
 
             fn parameters() -> __goondan::Value {
                 #schema
@@ -76,7 +83,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 /// ```
 fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let sig = &tool.function.sig;
-    let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
+    let (slots, parameters) = (slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
     let ctx = quote_spanned!(Span::mixed_site()=> __goondan::Option::Some(ctx));
@@ -90,7 +97,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     };
     let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
 
-    implementation(&wrapper, &future)
+    implementation(plan, tool, &future)
 }
 
 /// The same `impl` for a function under `#[tool(blocking)]`, with another body:
@@ -105,7 +112,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 /// ```
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (sig, name) = (&tool.function.sig, &tool.name);
-    let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
+    let (slots, parameters) = (slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
     let none = quote_spanned!(Span::mixed_site()=> __goondan::Option::None);
@@ -120,11 +127,12 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
             #outcome
         }))
     };
-    implementation(&wrapper, &future)
+    implementation(plan, tool, &future)
 }
 
 /// The `impl` around the future that answers a call.
-fn implementation(wrapper: &Ident, future: &TokenStream) -> TokenStream {
+fn implementation(plan: &Plan<'_>, tool: &Tool<'_>, future: &TokenStream) -> TokenStream {
+    let (wrapper, presenter) = (wrapper("tool", &tool.function.sig), presenter(plan, tool));
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
         impl __goondan::ToolHandler for #wrapper {
@@ -136,8 +144,41 @@ fn implementation(wrapper: &Ident, future: &TokenStream) -> TokenStream {
             ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::ToolReply>> {
                 #future
             }
+
+            #presenter
         }
     }
+}
+
+/// ```text
+/// fn presenter(&self) -> Option<&dyn Presenter> {
+///     Some(&present_status)
+/// }
+/// ```
+/// In place of a function it is a `LineTemplate`, a constant.
+fn presenter(plan: &Plan<'_>, tool: &Tool<'_>) -> Option<TokenStream> {
+    let (presenter, at) = match tool.present.as_ref()? {
+        Present::Line(line) => {
+            (quote_spanned!(Span::mixed_site()=> const { __goondan::LineTemplate::new(#line) }), Span::mixed_site())
+        }
+        Present::Function(function) => (of_type(plan, function), mixed_site_at(function)),
+    };
+    let presenter = quote_spanned!(at=> __goondan::Option::Some(&#presenter));
+    Some(quote_spanned! {Span::mixed_site()=>
+        fn presenter(&self) -> __goondan::Option<&dyn __goondan::Presenter> {
+            #presenter
+        }
+    })
+}
+
+/// Returns the path to a function, with the type of the extension in place of `Self`.
+fn of_type(plan: &Plan<'_>, path: &TokenStream) -> TokenStream {
+    let this = self_type(plan.block);
+    let tokens = path.clone().into_iter().map(|token| match &token {
+        TokenTree::Ident(ident) if ident == "Self" => quote_spanned!(ident.span()=> <#this>),
+        _ => token.into(),
+    });
+    tokens.collect()
 }
 
 fn slots(tool: &Tool<'_>) -> TokenStream {

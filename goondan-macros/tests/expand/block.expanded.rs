@@ -172,7 +172,8 @@ const _: () = {
             )
             .description("Returns how many messages the window keeps.")
             .effect(__goondan::Effect::Read)
-            .timeout(__goondan::Duration::from_millis(5000u64));
+            .timeout(__goondan::Duration::from_millis(5000u64))
+            .line(__goondan::LineTemplate::new("{query}"));
         fn parameters() -> __goondan::Value {
             #[allow(unused_imports)]
             use __goondan::params::NoSchema as _;
@@ -210,6 +211,9 @@ const _: () = {
                     __goondan::Option::Some(ctx),
                 )
             })
+        }
+        fn presenter(&self) -> __goondan::Option<&dyn __goondan::Presenter> {
+            __goondan::Option::Some(&const { __goondan::LineTemplate::new("{query}") })
         }
     }
     #[allow(non_camel_case_types)]

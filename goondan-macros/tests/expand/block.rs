@@ -12,7 +12,7 @@ impl Window {
     }
 
     /// Returns how many messages the window keeps.
-    #[tool(effect = read, timeout = "5s")]
+    #[tool(effect = read, timeout = "5s", present = "{query}")]
     async fn status(&self, input: StatusInput, ctx: &ToolContext<'_>) -> Result<Status> {
         Ok(self.look(input, ctx))
     }

@@ -161,6 +161,9 @@ pub mod hello {
                     ),
                 )
             }
+            fn presenter(&self) -> __goondan::Option<&dyn __goondan::Presenter> {
+                __goondan::Option::Some(&shown)
+            }
         }
         #[cfg(unix)]
         #[allow(non_camel_case_types)]

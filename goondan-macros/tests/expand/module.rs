@@ -9,7 +9,7 @@ pub mod hello {
     }
 
     /// Reads a file.
-    #[tool(blocking)]
+    #[tool(blocking, present = shown)]
     fn read(path: Path, api: &ExtensionApi) -> Result<String> {
         Ok(String::new())
     }

@@ -16,7 +16,7 @@ use super::active::{ActiveExtension, run_cleanup};
 use super::handle::ExtensionHandle;
 use super::late::LateTools;
 use super::services::{Present, Services};
-use crate::registry::{Described, SharedTools, Tool, ToolRegistry};
+use crate::registry::{Described, PresenterState, SharedTools, Tool, ToolRegistry};
 use crate::spec::{AgentSpec, ExtensionSpec};
 
 /// What the extensions of one conversation registered.
@@ -221,6 +221,7 @@ fn add_tool(
         timeout: item.timeout,
         log: Arc::clone(active.handle()) as Arc<dyn LogHost>,
         extension: extension.clone(),
+        presenter: PresenterState::default(),
     };
     if let Some(other) = tools.insert(item, tool).filter(|other| other != extension) {
         // TOOL-03: the later one wins, with a warning.

@@ -19,6 +19,7 @@ mod model_call;
 mod partial;
 mod prefix;
 mod prepared;
+mod presented;
 mod progress;
 mod projected;
 mod repeated;

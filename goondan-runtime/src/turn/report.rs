@@ -6,9 +6,12 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use goondan_core::{Error, ErrorCode, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
+use goondan_core::{
+    Error, ErrorCode, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, ToolCallId, TurnInfo,
+};
 use serde::Serialize;
 
+use super::presented::Presented;
 use super::watch::Watch;
 use crate::bus::Bus;
 use crate::ports::observer::Wants;
@@ -94,6 +97,13 @@ impl<'a> Reporter<'a> {
     /// Returns what receives the pieces of the model's answer and the progress of tool calls, if anything does.
     pub(super) fn streams(&self) -> Option<&'a Watch> {
         self.wanted(Wants::PIECES)
+    }
+
+    /// Sends the output of a call to the stream of the turn.
+    pub(super) fn report_output(&self, call: &ToolCallId, presented: &Presented<'_>) {
+        if let Some(watch) = self.streams() {
+            watch.output(call, || presented.output());
+        }
     }
 
     /// Lets the stream of the turn deliver its updates, before the turn runs code that may block the thread.

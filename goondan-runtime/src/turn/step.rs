@@ -20,6 +20,7 @@ use super::directed::{Directed, at_layer, warn_too_late};
 use super::journaled::{CallJournal, JournaledConversation, tool_message};
 use super::left_out::{UNUSABLE_FILES, take_unusable};
 use super::prepared::{PREPARED_BY, unusable};
+use super::presented::PRESENTATION;
 use super::repeated::{RecordedAnswer, failure, result_in};
 use super::requests::Requests;
 use super::settings::CallSettings;
@@ -286,7 +287,7 @@ impl<'a, 't> StepRun<'a, 't> {
     #[cold]
     fn interrupted_call(&self, request: &ToolRequest) -> CallOutcome {
         let call = ToolCallPart::new(request.id.clone(), request.name.clone(), request.args.clone());
-        CallOutcome { result: self.turn.journaled.interrupted_call(call), rewritten: None }
+        CallOutcome { result: self.turn.journaled.interrupted_call(call), rewritten: None, presentation: None }
     }
 
     /// Returns what the tool calls share, and the journal in which their starts are recorded.
@@ -315,7 +316,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// Appends the message with the result of a call, and returns the result.
     fn record_result(&mut self, request: &ToolRequest, outcome: CallOutcome) -> Result<ToolCallResult> {
-        let CallOutcome { result, rewritten } = outcome;
+        let CallOutcome { result, rewritten, presentation } = outcome;
         let mut answer = tool_message(&result);
         if let Some(rewritten) = rewritten {
             // D-14: the message with the request keeps the arguments of the model.
@@ -323,6 +324,9 @@ impl<'a, 't> StepRun<'a, 't> {
         }
         if let Some(by) = result.prepared_by() {
             answer = answer.with_metadata(PREPARED_BY, by.as_str());
+        }
+        if let Some(presentation) = presentation {
+            answer = answer.with_metadata(PRESENTATION, presentation);
         }
         // A failure of the store is no result of a call.
         self.turn.journaled.check_available()?;

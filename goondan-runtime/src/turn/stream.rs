@@ -80,6 +80,16 @@ pub enum TurnUpdate {
         /// What the call is at.
         text: String,
     },
+    /// The output of a tool call for people. The runtime event of the call follows, then its message, perhaps after
+    /// those of other calls.
+    Output {
+        /// The id of the call.
+        call: ToolCallId,
+        /// The output, or the error.
+        text: String,
+        /// Whether the presenter of the tool made it; otherwise it is what the model reads.
+        by_presenter: bool,
+    },
     /// A change of the conversation, as it is stored. If a middleware holds the stream of a step, the changes since its
     /// model was asked come when its layers have returned. Those of a turn that goes on come from its first.
     Message(MessageEvent),

@@ -21,6 +21,7 @@ use super::directed::warn_too_late;
 use super::handler::HandlerHost;
 use super::journaled::CallJournal;
 use super::prepared::PreparedReply;
+use super::presented::{Presented, before};
 use super::shared::Shared;
 use super::step_calls::StepCalls;
 use crate::schema::summary;
@@ -30,6 +31,8 @@ pub(super) struct CallOutcome {
     pub(super) result: ToolCallResult,
     /// The arguments that the handler was called with, if a middleware changed them (D-14).
     pub(super) rewritten: Option<Map<String, Value>>,
+    /// The presentation to store, if the tool has a presenter.
+    pub(super) presentation: Option<Value>,
 }
 
 impl StepCalls<'_> {
@@ -51,6 +54,8 @@ impl StepCalls<'_> {
             }
             let error = match outcome {
                 Ok(result) => {
+                    let presented = call.presented(&result);
+                    self.reporter.report_output(&request.id, &presented);
                     self.reporter.report("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
                         scope,
                         call: self.reference(request),
@@ -58,8 +63,10 @@ impl StepCalls<'_> {
                         duration: watch.elapsed(),
                         error_message: result.error().map(|error| error.message.clone()),
                         prepared_by: result.prepared_by().cloned(),
+                        presentation: presented.in_event(),
                     });
-                    return call.into_outcome(result);
+                    let presentation = presented.into_stored();
+                    return call.into_outcome(result, presentation);
                 }
                 Err(error) => error,
             };
@@ -71,15 +78,20 @@ impl StepCalls<'_> {
                     tokio::time::sleep(delay).await;
                 }
                 _ => {
+                    let (error_code, error_message) = (Some(error.code().clone()), error.to_string());
+                    let result = call.result(Err(error));
+                    let presented = call.presented(&result);
+                    self.reporter.report_output(&request.id, &presented);
                     self.reporter.report("tool.failed", span, |scope| RuntimeEvent::ToolFailed {
                         scope,
                         call: self.reference(request),
                         duration: watch.elapsed(),
-                        error_code: Some(error.code().clone()),
-                        error_message: error.to_string(),
+                        error_code,
+                        error_message,
+                        presentation: presented.in_event(),
                     });
-                    let result = call.result(Err(error));
-                    return call.into_outcome(result);
+                    let presentation = presented.into_stored();
+                    return call.into_outcome(result, presentation);
                 }
             }
         }
@@ -147,6 +159,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         self.step.reporter.report("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
             scope,
             call: self.step.reference(self.request),
+            presentation: before(tool, self.args()),
         });
         self.step.reporter.deliver().await;
         HandlerHost::new(self.step, self.span, &self.request.id, (name, tool)).run(&mut input).await
@@ -173,7 +186,14 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         result
     }
 
-    fn into_outcome(self, mut result: ToolCallResult) -> CallOutcome {
+    /// Returns the presentation of the call, which has ended.
+    fn presented<'r>(&'r self, result: &'r ToolCallResult) -> Presented<'r> {
+        let tools = self.step.generation.registered.tools();
+        let tool = tools.get(&self.request.name).map(|(_, tool)| tool);
+        Presented::new(tool, self.args(), result)
+    }
+
+    fn into_outcome(self, mut result: ToolCallResult, presentation: Option<Value>) -> CallOutcome {
         let workdir = || self.step.workdir.path();
         result.keep_within(&ReplyLimit {
             size: self.step.max_reply,
@@ -186,7 +206,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         let rewritten = self.changed_args.filter(|args| **args != *requested_args(self.request));
         // Arguments that were refused were not passed to the handler.
         let rewritten = rewritten.and_then(|args| args.into_checked().ok());
-        CallOutcome { result, rewritten }
+        CallOutcome { result, rewritten, presentation }
     }
 
     /// Checks what middlewares have changed.

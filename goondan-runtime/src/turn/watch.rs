@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use goondan_core::host::panic::catch;
-use goondan_core::{EventScope, MessageEvent, RuntimeEvent, Span, Timestamp, ToolProgress, TurnInfo};
+use goondan_core::{EventScope, MessageEvent, RuntimeEvent, Span, Timestamp, ToolCallId, ToolProgress, TurnInfo};
 use goondan_lock::Lock;
 
 use super::stream::{TurnUpdate, UpdateSender};
@@ -170,6 +170,14 @@ impl Watch {
         self.tell(Wants::PIECES, |told| told(&self.now(self.span()), &Told::Progress(&progress)));
         let ToolProgress { tool_call_id: call, done, total, text, .. } = progress;
         self.send(|| TurnUpdate::Progress { call, done, total, text });
+    }
+
+    /// Sends the output of a tool call to the stream.
+    pub(super) fn output(&self, call: &ToolCallId, output: impl FnOnce() -> (String, bool)) {
+        self.send(|| {
+            let (text, by_presenter) = output();
+            TurnUpdate::Output { call: call.clone(), text, by_presenter }
+        });
     }
 
     /// Returns the runtime events for the store, of which there are none later.

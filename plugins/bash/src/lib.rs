@@ -2,8 +2,10 @@
 //!
 //! # Layout
 //! - `run`: runs a program, and answers with what it wrote and how it ended.
+//! - `shown`: presents it to people.
 
 mod run;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -134,7 +136,7 @@ impl Bash {
     /// Runs a command with bash, and returns what it wrote and how it ended. A command that fails is not an error of
     /// this tool: look at `exitCode` and `stderr`. A command that runs for too long is ended, and `timedOut` is true.
     // The deadline of the tool comes after that of any command, which the model gets to read.
-    #[tool(timeout = "1h 1m")]
+    #[tool(timeout = "1h 1m", present = shown::exec)]
     async fn exec(&self, input: Exec, ctx: &ToolContext<'_>) -> Result<Ended> {
         let mut directory = self.directory(ctx).await?;
         if let Some(cwd) = input.cwd {
@@ -146,7 +148,7 @@ impl Bash {
     }
 
     /// Runs a script that is in a file, and returns what it wrote and how it ended, like `bash__exec`.
-    #[tool(timeout = "1h 1m")]
+    #[tool(timeout = "1h 1m", present = shown::script)]
     async fn script(&self, input: Script, ctx: &ToolContext<'_>) -> Result<Ended> {
         let directory = self.directory(ctx).await?;
         let mut command = self.environment.command(input.shell);

@@ -98,7 +98,7 @@ pub mod tools {
 
     /// Gives another agent a task, and returns its answer.
     // Longer than any request waits.
-    #[tool(timeout = "1h 1m")]
+    #[tool(timeout = "1h 1m", present = "{target}: {input}")]
     async fn request(input: Request, ctx: &ToolContext<'_>) -> Result<Answer> {
         let target = input.letter.target.clone();
         let mut request = input.letter.into_request()?;
@@ -114,7 +114,7 @@ pub mod tools {
     }
 
     /// Tells another agent something, and does not wait for it. No answer comes.
-    #[tool]
+    #[tool(present = "{target}: {input}")]
     async fn send(letter: Letter, ctx: &ToolContext<'_>) -> Result<Sent> {
         let target = letter.target.clone();
         Ok(Sent { target, accepted: ctx.agents().send(letter.into_request()?).await? })

@@ -34,7 +34,7 @@ pub mod tools {
     /// or another agent, before you look again.
     // Not `read`, although it changes nothing: such calls run at once with those beside them, and a model that asks for
     // a wait and a look means one after the other.
-    #[tool(effect = idempotent, timeout = "5m 10s")]
+    #[tool(effect = idempotent, timeout = "5m 10s", present = "{seconds} s")]
     async fn seconds(input: Input) -> Result<Waited> {
         let wait = Duration::try_from_secs_f64(input.seconds)?;
         tokio::time::sleep(wait).await;

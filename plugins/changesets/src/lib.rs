@@ -3,7 +3,7 @@
 //! This file has the extension `changesets`, and `live_config` the one whose changesets a person commits, through
 //! `review`. `config` has the config of both, `author` the author of their commits, `changeset` the changesets,
 //! `commit` what is asked of one and its end, `check_tree` and `check` the command that judges it, and `effect` the
-//! reload that follows.
+//! reload that follows. `shown` presents their calls to people.
 //!
 //! git does the work, by way of `command`: `git` is the repository of the person, `filters` what it may run there, and
 //! `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files` makes a tree
@@ -30,6 +30,7 @@ mod lock;
 mod objects;
 mod place;
 mod review;
+mod shown;
 mod walk;
 
 pub use author::Author;
@@ -126,7 +127,7 @@ impl ChangesetsExtension {
 
     /// Opens a changeset: a copy of the repository in a directory of its own, in which files can be changed freely.
     /// Nothing outside of it changes before `changesets__commit`.
-    #[tool(name = "changesets__open", effect = once)]
+    #[tool(name = "changesets__open", effect = once, present = "{reason}")]
     async fn open(&self, input: OpenInput) -> Result<Opened> {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let (changeset, head) = changesets.open(input.reason).await?;
@@ -142,7 +143,7 @@ impl ChangesetsExtension {
     /// Commits all changes of a changeset to the repository, and closes it. With any status but `ok` nothing is
     /// committed and the changeset stays open: correct what `error` says, and commit again. If you are made of files
     /// of the repository, `effect` says from when on their changes apply to you: `nextStep`, `nextTurn` or `none`.
-    #[tool(name = "changesets__commit", effect = once, timeout = "1h")]
+    #[tool(name = "changesets__commit", effect = once, timeout = "1h", present = shown::commit)]
     async fn commit(&self, input: CommitInput) -> Result<Committed> {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let mut answer = changesets.commit(changesets.choose(input.changeset_id.as_deref())?, input.message).await?;
@@ -159,7 +160,7 @@ impl ChangesetsExtension {
     }
 
     /// Closes a changeset and deletes all its changes.
-    #[tool(name = "changesets__discard", effect = once)]
+    #[tool(name = "changesets__discard", effect = once, present = "{changesetId}")]
     async fn discard(&self, input: DiscardInput) -> Result<()> {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let _lock = changesets.lock().await?;

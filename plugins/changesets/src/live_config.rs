@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::changeset::Changesets;
 use crate::commit::{Problem, Summary, reference, summary};
 use crate::config::Config;
+use crate::shown;
 
 /// The extension `live-config`.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl LiveConfigExtension {
     }
 
     /// Proposes a change of the files that you are made of. Nothing changes before a person has read and committed it.
-    #[tool(name = "live-config__propose", effect = once, timeout = "1h")]
+    #[tool(name = "live-config__propose", effect = once, timeout = "1h", present = shown::proposal)]
     async fn propose(&self, input: ProposeInput) -> Result<Proposed> {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let (changeset, head) = changesets.open(Some(input.reason)).await?;

@@ -5,7 +5,7 @@
 //! - `protect`, `own_files`: places that no tool changes.
 //! - `guard`: decides whether a call may change its place.
 //! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
-//! - `diff`: what a change looks like to people.
+//! - `diff`: what a change looks like to people; `shown`: the presentation of what is read.
 
 mod diff;
 mod guard;
@@ -14,6 +14,7 @@ mod own_files;
 mod place;
 mod protect;
 mod read;
+mod shown;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -117,7 +118,7 @@ impl FileSystem {
     }
 
     /// Reads a text file, up to 100000 bytes at once. If `truncated` is true there is more: go on at `nextOffset`.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = shown::read)]
     async fn read(&self, input: Read, ctx: &ToolContext<'_>) -> Result<Content> {
         self.at(ctx, input.path.clone(), move |place| read::read(place, &input)).await
     }
@@ -125,7 +126,7 @@ impl FileSystem {
     /// Writes a file: a new one with the directories above it, or in place of an old one. To change a part of a file,
     /// use `file-system__edit`.
     // Not `idempotent`, because it can append.
-    #[tool]
+    #[tool(present = "{path}")]
     async fn write(&self, input: Write, ctx: &ToolContext<'_>) -> Result<Written> {
         let (written, diff) =
             self.change(ctx, input.path.clone(), move |place, guard| write::write(place, guard, &input)).await?;
@@ -134,7 +135,7 @@ impl FileSystem {
     }
 
     /// Replaces a text in a file by another one. The text must occur exactly as it is in the file, and only once.
-    #[tool]
+    #[tool(present = "{path}")]
     async fn edit(&self, input: Edit, ctx: &ToolContext<'_>) -> Result<Edited> {
         let (edited, diff) =
             self.change(ctx, input.path.clone(), move |place, guard| write::edit(place, guard, &input)).await?;
@@ -143,25 +144,25 @@ impl FileSystem {
     }
 
     /// Lists what is in a directory, up to 1000 entries.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = shown::list)]
     async fn list(&self, input: List, ctx: &ToolContext<'_>) -> Result<Listed> {
         self.at(ctx, input.path.clone(), move |place| list::list(place, &input)).await
     }
 
     /// Tells whether there is something at a path, what it is, its size and when it was changed.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = "{path}")]
     async fn stat(&self, input: Stat, ctx: &ToolContext<'_>) -> Result<Status> {
         self.at(ctx, input.path, list::stat).await
     }
 
     /// Creates a directory. It is no error if it exists.
-    #[tool(effect = idempotent)]
+    #[tool(effect = idempotent, present = "{path}")]
     async fn mkdir(&self, input: Mkdir, ctx: &ToolContext<'_>) -> Result<MadeDir> {
         self.change(ctx, input.path, move |place, guard| write::mkdir(place, guard, input.recursive)).await
     }
 
     /// Deletes a file, a link or a directory.
-    #[tool(effect = idempotent)]
+    #[tool(effect = idempotent, present = "{path}")]
     async fn delete(&self, input: Delete, ctx: &ToolContext<'_>) -> Result<Deleted> {
         let (protected, bundle) = (self.protected.clone(), self.bundle_files()?);
         let delete = move |place: &Place| {

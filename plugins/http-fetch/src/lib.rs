@@ -8,7 +8,7 @@
 //! - `auth`: which sites are sent a token.
 //! - `guard`: refuses addresses that are not public, before a connection is made to them.
 //! - `address`: which addresses are public.
-//! - `response`: what the model reads.
+//! - `response`: what the model reads; `shown`: the presentation for people.
 //! - `failure`: the errors of the extension.
 
 mod address;
@@ -18,6 +18,7 @@ mod fetch;
 mod guard;
 mod request;
 mod response;
+mod shown;
 
 use std::collections::BTreeMap;
 
@@ -64,20 +65,20 @@ impl HttpFetch {
 
     /// Fetches a URL by GET, and follows redirects. An answer such as 404 is not an error of this tool: look at
     /// `status`. Addresses of private networks are refused.
-    #[tool(effect = read, timeout = "11m")]
+    #[tool(effect = read, timeout = "11m", present = shown::to_url)]
     async fn get(&self, input: Get, ctx: &ToolContext<'_>) -> Result<Fetched> {
         self.fetcher.fetch(ctx, Request::new(Method::GET, input.target)?).await
     }
 
     /// Sends data to a URL by POST, and follows redirects. An answer such as 404 is not an error of this tool: look at
     /// `status`. Addresses of private networks are refused.
-    #[tool(timeout = "11m")]
+    #[tool(timeout = "11m", present = shown::to_url)]
     async fn post(&self, input: Post, ctx: &ToolContext<'_>) -> Result<Fetched> {
         self.fetcher.fetch(ctx, Request::new(Method::POST, input.target)?.with(input.data)?).await
     }
 
     /// Makes an HTTP request with any method, and follows redirects. Prefer `http-fetch__get` where it is enough.
-    #[tool(timeout = "11m")]
+    #[tool(timeout = "11m", present = shown::with_method)]
     async fn request(&self, input: Any, ctx: &ToolContext<'_>) -> Result<Fetched> {
         self.fetcher.fetch(ctx, Request::new(input.method.into(), input.target)?.with(input.data)?).await
     }

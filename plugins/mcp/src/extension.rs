@@ -151,7 +151,10 @@ impl Attached {
         let offers = self.server.connection.listing().offers();
         let mut tools = self.tools.lock();
         let changes = tools.update(&offers, |item, tool| {
-            api.tools().register(item.clone(), Call { server: self.server.clone(), tool: tool.name.clone() })
+            api.tools().register(
+                item.clone(),
+                Call { server: self.server.clone(), tool: tool.name.clone(), title: tool.title.clone() },
+            )
         });
         drop(tools);
         for warning in &changes.warnings {

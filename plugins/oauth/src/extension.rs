@@ -115,7 +115,7 @@ impl OAuth {
     }
 
     /// Begins to ask the user for access to an app. Show the user the `url` and the `message` of the answer.
-    #[tool]
+    #[tool(present = "{app}")]
     async fn authorize(&self, input: Authorize) -> Result<Page> {
         let no_app = || Failure::new(code::APP_NOT_FOUND, "no app is configured").error();
         let Access { tokens, sign_ins } = &**self.desk.access.as_ref().ok_or_else(no_app)?;

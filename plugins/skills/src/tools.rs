@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goondan::prelude::*;
-use goondan::tool::{Effect, ToolHandler, ToolItem};
+use goondan::tool::{Effect, LineTemplate, Presentation, Presenter, ShownCall, ToolHandler, ToolItem, ToolOutcome};
 use goondan::{BoxFuture, Value, json};
 use schemars::schema_for;
 
@@ -92,6 +92,30 @@ impl ToolHandler for Handler {
             Ok(reply.into())
         })
     }
+
+    fn presenter(&self) -> Option<&dyn Presenter> {
+        match self.tool {
+            Tool::List => None,
+            Tool::Open | Tool::Close => Some(&const { LineTemplate::new("{name}") }),
+            Tool::Run => Some(&shown_run),
+        }
+    }
+}
+
+/// Presents a command: its text, its output and its end.
+// PRESENT-01
+fn shown_run(call: &ShownCall<'_>) -> Presentation {
+    let presentation = Presentation::new(format!("{}: {}", call.arg("name"), call.arg("command")));
+    if call.reply().is_none() {
+        return presentation;
+    }
+    let outcome = match call.output("code").and_then(Value::as_i64) {
+        Some(0) => ToolOutcome::ok(""),
+        Some(code) => ToolOutcome::failed(format!("exit {code}")),
+        None => ToolOutcome::failed("ended by a signal"),
+    };
+    let wrote = |stream| call.output(stream).and_then(Value::as_str).unwrap_or_default();
+    presentation.outcome(outcome).output(format!("{}{}", wrote("stdout"), wrote("stderr")))
 }
 
 // PATTERN-SKILL-03, C-17

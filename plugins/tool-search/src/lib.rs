@@ -7,8 +7,9 @@ mod find;
 
 use std::collections::BTreeMap;
 
+use goondan::Value;
 use goondan::prelude::*;
-use goondan::tool::ToolCatalog;
+use goondan::tool::{Presentation, ShownCall, ToolCatalog, ToolOutcome};
 use goondan_lock::Lock;
 use wildmatch::WildMatch;
 
@@ -95,6 +96,16 @@ struct Found {
     groups: BTreeMap<String, usize>,
 }
 
+/// Presents a search: its words, and the number of tools that it found.
+// PRESENT-01
+fn shown(call: &ShownCall<'_>) -> Presentation {
+    let presentation = Presentation::new(call.arg("query"));
+    match call.output("results").and_then(Value::as_array).map(Vec::len) {
+        Some(found) => presentation.outcome(ToolOutcome::ok(format!("{found} found"))),
+        None => presentation,
+    }
+}
+
 /// Lets the model search the tools, and offers it those that it found.
 #[goondan::extension(name = "tool-search")]
 impl ToolSearch {
@@ -127,7 +138,7 @@ impl ToolSearch {
 
     /// Searches all tools, also those that are not offered. The tools that it finds are offered from the next step on,
     /// beside those of the searches before.
-    #[tool(name = "tool-search__search", effect = idempotent)]
+    #[tool(name = "tool-search__search", effect = idempotent, present = shown)]
     async fn search(&self, input: Query) -> Result<Found> {
         let Query { query, limit } = input;
         let Config { max_results, min_query_length, .. } = self.config;

@@ -35,6 +35,7 @@ pub mod parts;
 pub mod points;
 pub mod prefix;
 pub mod prepared;
+pub mod presented;
 pub mod program_events;
 pub mod progress;
 pub mod projected;

@@ -135,11 +135,31 @@ impl<'a, G, C, A, P: SecondJsonParam> HasToolParam<P, (C, Used, A)> for ToolSlot
 /// Returns the item of a tool that an attribute declares.
 ///
 /// # Errors
-/// `E_TOOL_NAME` when its name is not legal.
+/// `E_TOOL_NAME` when its name is not legal; an error when its line names an argument that the parameters do not
+/// have.
 #[doc(hidden)]
 pub fn tool_item(tool: &ToolDescriptor) -> Result<ToolItem> {
-    let mut item = ToolItem::new(tool.name)?.parameters((tool.parameters)()).effect(tool.effect);
+    let parameters = (tool.parameters)();
+    if let Some(name) = tool.line.and_then(|line| line.names().find(|name| !has_argument(&parameters, name))) {
+        let message =
+            format!("`present` of the tool `{}` shows `{{{name}}}`, which is none of its arguments", tool.name);
+        let known = arguments(&parameters).map(|known| format!("`{{{known}}}`")).collect::<Vec<_>>().join(", ");
+        return Err(Error::msg(message).suggest(format!("write one of {known}")));
+    }
+    let mut item = ToolItem::new(tool.name)?.parameters(parameters).effect(tool.effect);
     item.description = (!tool.description.is_empty()).then(|| tool.description.to_owned());
     item.timeout = tool.timeout;
     Ok(item)
+}
+
+/// Whether a call may have the argument `name`. What a schema says beside its properties is not looked into.
+fn has_argument(parameters: &Value, name: &str) -> bool {
+    let elsewhere = ["$ref", "oneOf", "anyOf", "allOf", "patternProperties"];
+    arguments(parameters).any(|known| known == name) || elsewhere.iter().any(|member| parameters.get(member).is_some())
+}
+
+/// Returns the names of the properties.
+fn arguments(parameters: &Value) -> impl Iterator<Item = &str> {
+    let properties = parameters.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str))
 }

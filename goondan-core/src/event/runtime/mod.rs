@@ -21,6 +21,7 @@ use crate::error::ErrorCode;
 use crate::name::{ExtensionName, ModelName};
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
+use crate::presentation::Presentation;
 use payload::{elapsed, first_piece, millis};
 
 /// A report of the runtime about a turn, a step, a tool call or a model request. It is the first argument of the bus
@@ -196,6 +197,9 @@ pub enum RuntimeEvent {
         /// The call.
         #[serde(flatten)]
         call: ToolCallRef,
+        /// The call as it is presented to people.
+        #[serde(default)]
+        presentation: Presentation,
     },
     /// A tool call has a result, which can be an error for the model to read.
     #[serde(rename = "tool.completed")]
@@ -217,6 +221,9 @@ pub enum RuntimeEvent {
         /// The extension that has prepared the reply, if no handler ran.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prepared_by: Option<ExtensionName>,
+        /// The call and its outcome as they are presented to people.
+        #[serde(default)]
+        presentation: Presentation,
     },
     /// A tool call has no result of its handler, because something around the handler failed, such as a middleware.
     #[serde(rename = "tool.failed")]
@@ -235,6 +242,9 @@ pub enum RuntimeEvent {
         error_code: Option<ErrorCode>,
         /// What went wrong.
         error_message: String,
+        /// The call and its outcome as they are presented to people.
+        #[serde(default)]
+        presentation: Presentation,
     },
     /// An extension asked a model by a request. The span has that of the turn, step or tool call as its parent.
     #[serde(rename = "model.asked")]

@@ -10,6 +10,7 @@ use crate::event::{AgentEvent, Event};
 use crate::event::{Span, SpanId};
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::outcome::ModelFinish;
+use crate::presentation::ToolOutcome;
 
 fn scope() -> EventScope {
     EventScope {
@@ -151,9 +152,14 @@ fn each_event_has_the_json_form_of_the_contract() {
             }),
         ),
         (
-            RuntimeEvent::ToolCalled { scope: scope(), call: call() },
+            RuntimeEvent::ToolCalled { scope: scope(), call: call(), presentation: "a note".into() },
             "tool.called",
-            json!({ "stepId": "t1-step-2", "toolCallId": "c1", "toolName": "notes__add" }),
+            json!({
+                "stepId": "t1-step-2",
+                "toolCallId": "c1",
+                "toolName": "notes__add",
+                "presentation": { "line": "a note" },
+            }),
         ),
         (
             RuntimeEvent::ToolCompleted {
@@ -163,6 +169,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 duration,
                 error_message: Some("no".to_owned()),
                 prepared_by: Some(ExtensionName::new("cache").unwrap()),
+                presentation: Presentation::new("a note").outcome(ToolOutcome::failed("full")),
             },
             "tool.completed",
             json!({
@@ -174,6 +181,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "durationMicros": 1_500_250,
                 "errorMessage": "no",
                 "preparedBy": "cache",
+                "presentation": { "line": "a note", "outcome": { "failed": true, "words": "full" } },
             }),
         ),
         (
@@ -195,7 +203,14 @@ fn each_event_has_the_json_form_of_the_contract() {
             }),
         ),
         (
-            RuntimeEvent::ToolFailed { scope: scope(), call: call(), duration, error_code: code, error_message },
+            RuntimeEvent::ToolFailed {
+                scope: scope(),
+                call: call(),
+                duration,
+                error_code: code,
+                error_message,
+                presentation: Presentation::new("a note").output("full"),
+            },
             "tool.failed",
             json!({
                 "stepId": "t1-step-2",
@@ -205,6 +220,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "durationMicros": 1_500_250,
                 "errorCode": "E_MODEL",
                 "errorMessage": "no answer",
+                "presentation": { "line": "a note", "output": "full" },
             }),
         ),
     ] {
@@ -247,7 +263,7 @@ fn missing_values_are_not_written_and_not_required() {
 
 #[test]
 fn a_handler_reads_the_event_from_the_bus() {
-    let event = RuntimeEvent::ToolCalled { scope: scope(), call: call() };
+    let event = RuntimeEvent::ToolCalled { scope: scope(), call: call(), presentation: "a note".into() };
     let on_the_bus = Event::new(event.name(), (&event,)).unwrap();
     assert_eq!(on_the_bus.payload::<RuntimeEvent>().unwrap(), event);
 }

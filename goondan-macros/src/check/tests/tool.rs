@@ -127,6 +127,23 @@ fn timeout_that_is_not_a_time() {
 }
 
 #[test]
+fn present_is_a_text_or_a_function() {
+    assert_eq!(
+        error_of_options(quote!(present = 5)),
+        "option `present` takes a text or a function; write `present = \"{argument}\"`, or `present = path::to::function`"
+    );
+    for (line, error) in [
+        ("{a", "`{` is not closed; write `{{` for a brace"),
+        ("a}", "`}` closes nothing; write `}}` for a brace"),
+        ("{}", "`{}` names no argument; write it as in `{path}`"),
+        ("{a b}", "`{a b}` names no argument; write it as in `{path}`"),
+        ("{a {b}", "`{a {b}` names no argument; write it as in `{path}`"),
+    ] {
+        assert_eq!(error_of_options(quote!(present = #line)), error);
+    }
+}
+
+#[test]
 fn unknown_option_of_tool() {
     assert_eq!(error_of_options(quote!(timout = "5s")), "unknown option `timout` of `#[tool]`; write `timeout`");
     assert_eq!(
@@ -135,7 +152,7 @@ fn unknown_option_of_tool() {
     );
     assert_eq!(
         error_of_options(quote!(schema = "finds")),
-        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout` and `blocking` can be given"
+        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout`, `blocking` and `present` can be given"
     );
     assert_eq!(
         error_of_options(quote!(effect = read, effect = once)),

@@ -121,14 +121,14 @@ pub mod tools {
     use super::*;
 
     /// Returns the value at a path in JSON.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = "{path}")]
     async fn query(input: Query) -> Result<Found> {
         let value = Path::parse(&input.path)?.of(parse(&input.data)?);
         Ok(Found { path: input.path, found: value.is_some(), value })
     }
 
     /// Counts what is at a path in JSON: the elements of an array, the members of an object, the characters of a text.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = "{path}")]
     async fn count(input: Query) -> Result<Count> {
         let value = Path::parse(&input.path)?.of(parse(&input.data)?);
         let value = value.ok_or_else(|| Error::msg(format!("there is nothing at `{}`", input.path)))?;
@@ -137,7 +137,7 @@ pub mod tools {
     }
 
     /// Returns a JSON object with some of its members.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = "{keys}")]
     async fn pick(input: Pick) -> Result<Picked> {
         let mut object = match parse(&input.data)? {
             Value::Object(object) => object,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goondan::name::ExtensionName;
-use goondan::tool::{ToolContext, ToolHandler, ToolReply};
+use goondan::tool::{Presentation, Presenter, ShownCall, ToolContext, ToolHandler, ToolReply};
 use goondan::{BoxFuture, Map, Result, Value, json};
 
 use super::reply;
@@ -37,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) server: ConfiguredServer,
     /// The name at the server.
     pub(crate) tool: String,
+    /// What the server calls it for people.
+    pub(crate) title: Option<String>,
 }
 
 /// Answers the tools for what is not a tool at the server.
@@ -117,6 +119,20 @@ impl ToolHandler for Call {
             let asked = self.server.ask(&self.tool, |client| async move { client.call(tool, arguments).await });
             reply::reply(ctx, asked.await?, self.server.config.limits.output_chars)
         })
+    }
+
+    fn presenter(&self) -> Option<&dyn Presenter> {
+        self.title.is_some().then_some(self)
+    }
+}
+
+/// The title is a text of others. It is shown behind the name of the tool, as all that a presenter says.
+// PRESENT-01
+impl Presenter for Call {
+    fn present(&self, call: &ShownCall<'_>) -> Result<Presentation> {
+        let Presentation { line, .. } = Presentation::of_arguments(call.args());
+        let title = self.title.as_deref().unwrap_or_default();
+        Ok(Presentation::new(if line.is_empty() { title.to_owned() } else { format!("{title}: {line}") }))
     }
 }
 

@@ -7,6 +7,8 @@ use goondan::{Map, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) name: String,
+    /// For people.
+    pub(crate) title: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) parameters: Map<String, Value>,
     /// The server says that the tool changes nothing.

@@ -141,7 +141,7 @@ impl List {
     /// Returns the members of an element that are read.
     fn members(self) -> &'static [&'static str] {
         match self {
-            Self::Tools => &["name", "description", "inputSchema", "annotations"],
+            Self::Tools => &["name", "title", "description", "inputSchema", "annotations"],
             Self::Resources => &["uri", "name", "description", "mimeType"],
             Self::Prompts => &["name", "description", "arguments"],
         }

@@ -438,11 +438,14 @@ impl From<protocol::model::Tool> for Tool {
         let read_only = hint(|hints| hints.read_only_hint);
         let idempotent = hint(|hints| hints.idempotent_hint);
         let (name, mut schema) = (tool.name.into_owned(), Arc::unwrap_or_clone(tool.input_schema));
-        let said = [json!(name), json!(tool.description), json!(read_only), json!(idempotent), json!(schema)];
+        let title = tool.title.or_else(|| tool.annotations.as_ref()?.title.clone());
+        let mut said = vec![json!(name), json!(tool.description), json!(read_only), json!(idempotent), json!(schema)];
+        said.extend(title.as_ref().map(|title| json!(title)));
         let digest = digest(&said);
         make_members_visible(&mut schema);
         let description = tool.description.map(|text| visible(&text).into_owned());
-        Self { name, description, parameters: schema, read_only, idempotent, digest }
+        let title = title.map(|text| visible(&text).into_owned());
+        Self { name, title, description, parameters: schema, read_only, idempotent, digest }
     }
 }
 

@@ -56,7 +56,7 @@ fn a_turn_that_a_task_starts_is_shown_above_the_line_that_is_typed() {
     screen.shows("\nmain to itself: the rent\npaid\n> hello\nfine\n>");
     // One that was asked for in a turn comes after its answer.
     screen.send("remind\r");
-    screen.shows("> remind\n✓ reminder__later N s\nfine\nmain to itself: the rent\npaid\n>");
+    screen.shows("> remind\n✓ reminder__later  the rent · N s\nfine\nmain to itself: the rent\npaid\n>");
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
     assert_eq!(fixture.stored().first().unwrap(), "the rent\nof \x1b[31mthis month");

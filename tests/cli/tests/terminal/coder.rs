@@ -83,7 +83,7 @@ fn ctrl_c_ends_a_command_and_leaves_the_changeset_open() {
     let screen = coder.screen();
     screen.send("fix the greeting\r");
     let held = coder.fixture.reached();
-    screen.contains("bash__exec N s");
+    screen.contains("bash__exec sh test.sh N s");
     assert!(coder.commands() > 0, "the tests run in the work tree");
     screen.send(CTRL_C);
     screen.shows("\ncancelled\n>");

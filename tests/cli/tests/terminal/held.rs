@@ -55,7 +55,7 @@ fn a_held_answer_that_was_replaced_is_printed_nowhere() {
     screen.shows("> tell me\nwithheld\n>");
     // The held call is told after it has ended, so nothing waits for it.
     screen.send("fail\r");
-    screen.shows("> fail\n✗ gate__fail: no such gate\nfine\n>");
+    screen.shows("> fail\n✗ gate__fail  no such gate · N s\nfine\n>");
     screen.send("/quit\r");
     let raw = screen.raw_at_end();
     assert!(!raw.contains("secret") && !raw.contains("calling"), "{raw}");

@@ -8,6 +8,7 @@ mod coder;
 mod held;
 mod masked;
 mod pages;
+mod presented;
 mod progress;
 mod refused;
 mod reply;

@@ -25,7 +25,7 @@ fn the_line_of_a_call_says_how_far_it_is() {
     screen.send("carry\r");
     screen.contains("porter__carry 33% boxes␛[31m N s");
     drop(fixture.reached());
-    screen.shows("> carry\n✓ porter__carry N s\nfine\n>");
+    screen.shows("> carry\n✓ porter__carry  GATE · N s\nfine\n>");
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
 }

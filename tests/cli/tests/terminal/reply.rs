@@ -30,9 +30,9 @@ fn the_progress_of_a_tool_that_answers_with_a_file_shows_no_file() {
     let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("draw\r");
-    screen.shows("> draw\n✓ pencil__draw N s\nfine\n>");
+    screen.shows("> draw\n✓ pencil__draw · N s\nfine\n>");
     screen.send("smudge\r");
-    screen.shows("> smudge\n✗ pencil__smudge: this is all that is left:\nfine\n>");
+    screen.shows("> smudge\n✗ pencil__smudge  this is all that is left: · N s\nfine\n>");
     screen.send("/quit\r");
     let (status, shown) = screen.end();
     assert_eq!(status.code(), Some(0));

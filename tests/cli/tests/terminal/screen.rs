@@ -35,6 +35,8 @@ pub(crate) struct Screen {
     output: Arc<(Mutex<TerminalOutput>, Condvar)>,
     /// The state root, which the text of the screen replaces by `STATE`: its name differs in every run.
     state: String,
+    /// The gate of the fixture, which the text replaces by `GATE`.
+    gate: String,
 }
 
 struct TerminalOutput {
@@ -62,7 +64,8 @@ impl Screen {
         let pty = Arc::new(pty);
         let (reader, writer) = (Arc::clone(&pty), Arc::clone(&output));
         thread::spawn(move || read_output(&reader, &writer));
-        Self { pty, child, output, state: state.display().to_string() }
+        let [state, gate] = [state.to_owned(), state.with_file_name("gate")].map(|path| path.display().to_string());
+        Self { pty, child, output, state, gate }
     }
 
     /// Changes the number of columns.
@@ -114,7 +117,7 @@ impl Screen {
     }
 
     fn text_of(&self, output: &TerminalOutput) -> String {
-        let text = output.parser.screen().contents().replace(&self.state, "STATE");
+        let text = output.parser.screen().contents().replace(&self.state, "STATE").replace(&self.gate, "GATE");
         let lines: Vec<_> = text.trim_end().lines().map(str::trim_end).collect();
         Regex::new(r"\d+\.\d s").unwrap().replace_all(&lines.join("\n"), "N s").into_owned()
     }

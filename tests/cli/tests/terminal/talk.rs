@@ -45,7 +45,7 @@ fn a_whole_conversation() {
     // A turn that hangs in a tool is cancelled.
     screen.send("wait");
     screen.send(ENTER);
-    screen.contains("gate__wait N s");
+    screen.contains("gate__wait GATE N s");
     let gate = fixture.reached();
     screen.send(CTRL_C);
     screen.shows("> wait\ncancelled\n>");
@@ -62,10 +62,10 @@ fn a_whole_conversation() {
     screen.send("t");
     screen.send(ENTER);
     drop(fixture.reached());
-    screen.shows("✓ gate__wait N s\nfine\n>");
+    screen.shows("✓ gate__wait  GATE · N s\nfine\n>");
     screen.send("fail");
     screen.send(ENTER);
-    screen.shows("✗ gate__fail: no such gate\nfine\n>");
+    screen.shows("✗ gate__fail  no such gate · N s\nfine\n>");
     screen.send("/tools");
     screen.send(ENTER);
     screen.shows("gate__fail   Always fails.\n>");
@@ -82,10 +82,10 @@ cancelled
 > hello
 fine
 > wait
-✓ gate__wait N s
+✓ gate__wait  GATE · N s
 fine
 > fail
-✗ gate__fail: no such gate
+✗ gate__fail  no such gate · N s
 fine
 > /tools
 gate__wait   Waits at the gate, and counts the calls that passed it.
@@ -245,7 +245,7 @@ fn sigterm_lets_the_running_turn_answer() {
     drop(gate);
     let (status, shown) = screen.end();
     assert_eq!(status.code(), Some(0));
-    assert!(shown.ends_with("✓ gate__wait N s\nfine"), "{shown}");
+    assert!(shown.ends_with("✓ gate__wait  GATE · N s\nfine"), "{shown}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn colours_and_drawing_only_where_they_are_wanted() {
         screen.shows(">");
         screen.send("wait\r");
         drop(fixture.reached());
-        screen.shows("✓ gate__wait N s\nfine\n>");
+        screen.shows("✓ gate__wait  GATE · N s\nfine\n>");
         screen.send("/quit\r");
         let raw = screen.raw_at_end();
         assert_eq!(raw.contains("\x1b[32m✓"), colours, "{variables:?}: {raw:?}");
@@ -274,9 +274,9 @@ fn a_tool_that_blocks_the_thread_is_named_while_it_runs() {
     screen.shows(">");
     screen.send("stall\r");
     let gate = fixture.reached();
-    screen.contains("gate__stall N s");
+    screen.contains("gate__stall GATE N s");
     drop(gate);
-    screen.shows("✓ gate__stall N s\nfine\n>");
+    screen.shows("✓ gate__stall  GATE · N s\nfine\n>");
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
 }
@@ -298,7 +298,7 @@ fn a_call_that_an_extension_holds_back_does_not_wait_for_the_model() {
     let gate = fixture.reached();
     screen.contains("calling gate__fail N s");
     drop(gate);
-    screen.shows("✗ gate__fail: no such gate\nfine\n>");
+    screen.shows("✗ gate__fail  no such gate · N s\nfine\n>");
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
 }
@@ -310,10 +310,10 @@ fn what_is_typed_during_a_turn_appears_in_the_next_prompt() {
     screen.shows(">");
     screen.send("wait\r");
     let gate = fixture.reached();
-    screen.contains("gate__wait N s");
+    screen.contains("gate__wait GATE N s");
     screen.send("typed ahead");
     drop(gate);
-    screen.shows("✓ gate__wait N s\nfine\n> typed ahead");
+    screen.shows("✓ gate__wait  GATE · N s\nfine\n> typed ahead");
     screen.send(ENTER);
     screen.shows("> typed ahead\nfine\n>");
     screen.send(CTRL_D);

@@ -1,6 +1,7 @@
 //! Conversations with one ready-made extension, whose tools a test calls.
 
 use goondan::Value;
+use goondan::event::RuntimeEvent;
 use goondan::model::ScriptItem;
 use goondan::testing::Chat;
 use goondan::tool::Effect;
@@ -37,4 +38,18 @@ pub(crate) async fn effects(chat: &Chat) -> Vec<(String, Effect)> {
         }
     }
     tools.iter().map(|tool| (tool.name.to_string(), tool.effect)).collect()
+}
+
+/// Calls a tool, and returns what a person reads of it: before, afterwards, and whether it failed.
+pub(crate) async fn shown(chat: &mut Chat, tool: &str, arguments: Value) -> (String, String, bool) {
+    chat.call(tool, arguments).await.unwrap();
+    let newest = |name| chat.events(name).pop().unwrap().payload().unwrap();
+    let (
+        RuntimeEvent::ToolCalled { presentation: before, .. },
+        RuntimeEvent::ToolCompleted { presentation: after, .. },
+    ) = (newest("tool.called"), newest("tool.completed"))
+    else {
+        panic!("no call")
+    };
+    (before.to_string(), after.to_string(), after.outcome.unwrap().failed)
 }

@@ -14,6 +14,7 @@ pub(crate) enum Command {
     Help,
     Tools,
     History,
+    Last,
     State,
     Order,
     Reload,
@@ -25,11 +26,12 @@ pub(crate) enum Command {
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 11] = [
+pub(crate) const COMMANDS: [(&str, &str); 12] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
     ("/history", "list the messages, shortened"),
+    ("/last", "show the whole output of the last tool call"),
     ("/state", "show the state of the extensions"),
     ("/order", "show which extension wraps which, and why"),
     ("/reload", "read the bundle again and continue this conversation"),
@@ -55,6 +57,7 @@ pub(crate) fn parse(input: &str) -> Command {
         "/help" => Command::Help,
         "/tools" => Command::Tools,
         "/history" => Command::History,
+        "/last" => Command::Last,
         "/state" => Command::State,
         "/order" => Command::Order,
         "/reload" => Command::Reload,

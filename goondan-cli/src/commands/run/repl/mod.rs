@@ -38,7 +38,7 @@ use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
-use progress::Progress;
+use progress::{Output, Progress};
 use turn_view::{TurnView, print};
 
 /// The name of the file with the input history, in the state root.
@@ -58,6 +58,8 @@ pub(crate) struct Repl<'a> {
     columns: usize,
     /// The files that go with the next message.
     files: Vec<FilePart>,
+    /// Output of the newest tool call.
+    last: Option<Output>,
 }
 
 impl<'a> Repl<'a> {
@@ -85,6 +87,7 @@ impl<'a> Repl<'a> {
             interrupted: false,
             columns: 0,
             files: Vec::new(),
+            last: None,
         })
     }
 
@@ -208,26 +211,28 @@ impl<'a> Repl<'a> {
         if end.is_cut_short() {
             instance.cancel(&id).await?;
         }
-        match end {
+        let outcome = match end {
             TurnEnd::Completed(result) => {
                 report(result?);
-                Ok(None)
+                None
             }
             TurnEnd::Interrupted => {
                 view.finish()?;
                 self.print_status("cancelled");
                 self.interrupted = true;
                 self.signals.mark_handled();
-                Ok(None)
+                None
             }
             TurnEnd::Drained(result) => {
                 match result {
                     Some(result) => report(result?),
                     None => view.finish()?,
                 }
-                Ok(Some(Outcome::Done))
+                Some(Outcome::Done)
             }
-        }
+        };
+        self.last = progress.into_last().or(self.last.take());
+        Ok(outcome)
     }
 
     /// Returns what is printed of a background turn.
@@ -269,6 +274,10 @@ impl<'a> Repl<'a> {
             Command::Help => print(&command::help())?,
             Command::Tools => print(&Tools::of(instance).await?.page())?,
             Command::History => print(&pages::history(instance, self.columns).await?)?,
+            Command::Last => match &self.last {
+                Some(Output { text, .. }) => print(&format!("{}\n", text.trim_end()))?,
+                None => self.print_status("no tool was called yet"),
+            },
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&order::page(instance).await?)?,
             Command::Reload => output::eprint_styled(&self.reload(None).await),

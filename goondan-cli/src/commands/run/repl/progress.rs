@@ -2,21 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use goondan::event::RuntimeEvent;
-use goondan::middleware::ToolCallStatus;
+use goondan::event::{RuntimeEvent, ToolCallRef};
 use goondan::name::ToolCallId;
+use goondan::tool::Presentation;
 
 use super::diff;
 use super::terminal::Terminal;
-use crate::output::{self, Style, Styled, first_line};
+use crate::output::{self, Style, first_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// The number of characters of a tool name that are shown. Models may call tools by any name, and a line that wraps
 /// cannot be redrawn.
 const MAX_NAME: usize = 60;
-/// The number of characters of an error message that are shown.
+/// The number of characters of a note that are shown.
 const MAX_MESSAGE: usize = 200;
+/// The number of lines that are shown of what a call returned, and of characters of each.
+const MAX_LINES: usize = 3;
+const MAX_LINE: usize = 120;
 
 /// The progress of one turn. Nothing is shown unless standard error is a terminal.
 pub(crate) struct Progress {
@@ -30,12 +33,24 @@ pub(crate) struct Progress {
     frame: usize,
     /// Whether the line with the cursor shows progress.
     drawn: bool,
+    /// Output of the newest call.
+    last: Option<Output>,
+}
+
+/// Output of a call.
+pub(crate) struct Output {
+    id: ToolCallId,
+    pub(crate) text: String,
+    /// Whether it was made for people.
+    by_presenter: bool,
 }
 
 /// A tool call that the model asked for, until it has ended.
 struct Call {
     id: ToolCallId,
     name: String,
+    /// The line that presents it.
+    line: String,
     /// How far it is, as its handler said last.
     progress: Option<String>,
     /// Whether the handler runs. Before that, the extensions around the call may wait, for example for a person.
@@ -46,16 +61,14 @@ struct Call {
 
 impl Call {
     fn label(&self) -> String {
-        match &self.progress {
-            Some(progress) => first_line(&format!("{} {progress}", self.name), MAX_NAME),
-            None => self.name.clone(),
-        }
+        let what = self.progress.as_ref().unwrap_or(&self.line);
+        if what.is_empty() { self.name.clone() } else { first_line(&format!("{} {what}", self.name), MAX_NAME) }
     }
 }
 
 impl Progress {
     pub(crate) fn new(terminal: Terminal) -> Self {
-        Self { terminal, waiting: None, thinking: false, calls: Vec::new(), frame: 0, drawn: false }
+        Self { terminal, waiting: None, thinking: false, calls: Vec::new(), frame: 0, drawn: false, last: None }
     }
 
     /// Returns the time until the next [`Progress::redraw`]; `None` if nothing is animated.
@@ -68,18 +81,13 @@ impl Progress {
     pub(crate) fn update(&mut self, event: &RuntimeEvent) {
         match event {
             RuntimeEvent::StepStarted { .. } => self.waiting = Some(Instant::now()),
-            RuntimeEvent::ToolCalled { call, .. } => {
+            RuntimeEvent::ToolCalled { call, presentation, .. } => {
                 self.calls.retain(|other| other.id != call.tool_call_id);
-                self.add(&call.tool_call_id, &call.tool_name, true);
+                self.add(&call.tool_call_id, &call.tool_name, &presentation.line, true);
             }
-            RuntimeEvent::ToolCompleted { call, status, duration, error_message, .. } => match status {
-                ToolCallStatus::Ok => self.done(&call.tool_call_id, &call.tool_name, *duration),
-                _ => {
-                    self.failed(&call.tool_call_id, &call.tool_name, error_message.as_deref().unwrap_or("failed"));
-                }
-            },
-            RuntimeEvent::ToolFailed { call, error_message, .. } => {
-                self.failed(&call.tool_call_id, &call.tool_name, error_message);
+            RuntimeEvent::ToolCompleted { call, duration, presentation, .. }
+            | RuntimeEvent::ToolFailed { call, duration, presentation, .. } => {
+                self.ended(call, *duration, presentation);
             }
             RuntimeEvent::StepCompleted { .. } | RuntimeEvent::StepFailed { .. } => {
                 self.waiting = None;
@@ -101,7 +109,17 @@ impl Progress {
     /// [`Progress::redraw`].
     pub(crate) fn called(&mut self, id: &ToolCallId, name: &str) {
         self.waiting = None;
-        self.add(id, name, false);
+        self.add(id, name, "", false);
+    }
+
+    /// Takes the output of a call, whose end follows.
+    pub(crate) fn returned(&mut self, id: ToolCallId, text: String, by_presenter: bool) {
+        self.last = Some(Output { id, text, by_presenter });
+    }
+
+    /// Returns the output of the newest call.
+    pub(crate) fn into_last(self) -> Option<Output> {
+        self.last
     }
 
     /// Takes note of how far a tool call is. It is drawn with the next [`Progress::redraw`].
@@ -111,9 +129,9 @@ impl Progress {
         }
     }
 
-    fn add(&mut self, id: &ToolCallId, name: &str, started: bool) {
-        let name = first_line(name, MAX_NAME);
-        self.calls.push(Call { id: id.clone(), name, progress: None, started, since: Instant::now() });
+    fn add(&mut self, id: &ToolCallId, name: &str, line: &str, started: bool) {
+        let (id, name, line) = (id.clone(), first_line(name, MAX_NAME), line.to_owned());
+        self.calls.push(Call { id, name, line, progress: None, started, since: Instant::now() });
     }
 
     /// Takes note that the model thinks.
@@ -155,22 +173,32 @@ impl Progress {
         self.clear();
     }
 
-    fn done(&mut self, id: &ToolCallId, name: &str, duration: Duration) {
-        let line = self.terminal.styled().paint(Style::Green, "✓").text(&format!(" {} ", first_line(name, MAX_NAME)));
-        self.ended(id, line.paint(Style::Dim, &seconds(duration)));
-    }
-
-    fn failed(&mut self, id: &ToolCallId, name: &str, message: &str) {
-        let (name, message) = (first_line(name, MAX_NAME), first_line(message, MAX_MESSAGE));
-        self.ended(id, self.terminal.styled().paint(Style::Red, "✗").text(&format!(" {name}: {message}")));
-    }
-
-    fn ended(&mut self, id: &ToolCallId, line: Styled) {
-        self.calls.retain(|call| call.id != *id);
+    /// Prints the end of a call, and the first lines of its output.
+    fn ended(&mut self, call: &ToolCallRef, duration: Duration, presentation: &Presentation) {
+        self.calls.retain(|running| running.id != call.tool_call_id);
         self.clear();
-        if self.terminal.shows_progress {
-            output::eprint_styled(&line.text("\n"));
+        if !self.terminal.shows_progress {
+            return;
         }
+        let returned = self.last.as_ref().filter(|last| last.id == call.tool_call_id && last.by_presenter);
+        let lines: Vec<_> = returned.map(|output| output.text.lines().collect()).unwrap_or_default();
+        let failed = presentation.outcome.as_ref().is_some_and(|outcome| outcome.failed);
+        let (style, mark) = if failed { (Style::Red, "✗") } else { (Style::Green, "✓") };
+        // The name comes first: what the line says may be a text of others.
+        let mut text = self.terminal.styled().paint(style, mark).text(" ").text(&first_line(&call.tool_name, MAX_NAME));
+        let said = presentation.to_string();
+        if !said.is_empty() {
+            text = text.text("  ").text(&said);
+        }
+        let count = if lines.len() > MAX_LINES { format!(" · {} lines", lines.len()) } else { String::new() };
+        text = text.paint(Style::Dim, &format!("{count} · {}", seconds(duration))).text("\n");
+        for line in lines.iter().take(MAX_LINES) {
+            text = text.paint(Style::Dim, &format!("  {}", first_line(line, MAX_LINE))).text("\n");
+        }
+        if lines.len() > MAX_LINES {
+            text = text.paint(Style::Dim, &format!("  … /last shows all {}", lines.len())).text("\n");
+        }
+        output::eprint_styled(&text);
     }
 
     /// Shows what the turn is waiting for. The cursor is left at the start of the line, so that a line of the log

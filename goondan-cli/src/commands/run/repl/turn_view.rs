@@ -82,6 +82,10 @@ impl<'a> TurnView<'a> {
                 self.progress.progressed(&call, done, total, &text);
                 Ok(())
             }
+            TurnUpdate::Output { call, text, by_presenter } => {
+                self.progress.returned(call, text, by_presenter);
+                Ok(())
+            }
             TurnUpdate::Emitted(event) => {
                 self.end_reasoning()?;
                 self.end_line()?;

@@ -1,0 +1,25 @@
+//! A person reads a text.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[derive(Deserialize, JsonSchema)]
+struct Note {
+    text: String,
+}
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool(present = 5)]
+    async fn add(&self, note: Note) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}
