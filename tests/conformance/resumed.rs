@@ -151,7 +151,7 @@ impl Run {
             requests: self.requests.lock().unwrap().clone(),
             ran: self.log.take(),
         };
-        instance.close().await.unwrap();
+        goondan_breaking::close(instance, &self.plan).await.unwrap();
         seen
     }
 }
@@ -407,9 +407,13 @@ async fn and_when_the_store_was_away_at_any_call_of_the_journal() {
 #[both_linkages]
 #[covers("RESUME-01")]
 async fn and_when_that_happens_again_and_again() {
+    let dir = TempDir::new().unwrap();
+    let in_files = files(&dir);
     for goes_on in ALL_WAYS {
         let (runs, _) = interrupt(goes_on, &AGAIN, MemoryStore::new).await;
         assert!(runs > 400 / every(), "{runs} runs");
+        let (runs, _) = interrupt(goes_on, &AGAIN, &in_files).await;
+        assert!(runs > 400 / every(), "{runs} runs in files");
     }
 }
 

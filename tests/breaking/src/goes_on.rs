@@ -2,7 +2,7 @@
 
 use goondan::event::AgentEvent;
 use goondan::middleware::TurnResult;
-use goondan::{Agent, ErrorCode, Instance, Result};
+use goondan::{Agent, Error, ErrorCode, Instance, Result};
 
 use crate::Plan;
 
@@ -27,21 +27,45 @@ pub async fn run(
     plan: &Plan,
     goes_on: GoesOn,
 ) -> Result<(Instance, Result<TurnResult>)> {
-    let mut instance = agent.instance(key).await?;
+    let mut instance = open(agent, key).await?;
     loop {
         let outcome = tokio::select! {
             outcome = instance.run(event.clone()) => outcome,
             () = plan.broken() => {
                 if goes_on == GoesOn::AfterANewOpening {
-                    instance.close().await?;
-                    instance = agent.instance(key).await?;
+                    close(instance, plan).await?;
+                    instance = open(agent, key).await?;
                 }
                 continue;
             }
         };
-        match outcome {
-            Err(error) if *error.code() == ErrorCode::STORE_UNAVAILABLE => {}
-            outcome => return Ok((instance, outcome)),
+        if !outcome.as_ref().is_err_and(is_away) {
+            return Ok((instance, outcome));
         }
     }
+}
+
+/// Opens an instance once its store is there.
+async fn open(agent: &Agent, key: &str) -> Result<Instance> {
+    loop {
+        let opened = agent.instance(key).await;
+        if !opened.as_ref().is_err_and(is_away) {
+            return opened;
+        }
+    }
+}
+
+/// Closes an instance, as far as its store, which has this plan, lets it.
+///
+/// # Errors
+/// When it cannot be closed for another reason.
+pub async fn close(instance: Instance, plan: &Plan) -> Result<()> {
+    plan.set_closing(true);
+    let closed = instance.close().await;
+    plan.set_closing(false);
+    if closed.as_ref().is_err_and(is_away) { Ok(()) } else { closed }
+}
+
+fn is_away(error: &Error) -> bool {
+    *error.code() == ErrorCode::STORE_UNAVAILABLE
 }

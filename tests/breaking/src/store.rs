@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use goondan::conversation::MessageEvent;
+use goondan::event::RuntimeEvent;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
 use goondan::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, Opened, Reached, Store, Suspend,
-    TurnRecord, TurnStart,
+    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, InstancePage, InstanceQuery, Journal, Opened,
+    Reached, Store, Suspend, TurnRecord, TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Notify;
@@ -34,9 +35,12 @@ pub enum Break {
 #[derive(Debug, Default)]
 pub struct Plan {
     breaks: Vec<(usize, Break)>,
-    /// Whether every call of a journal counts, also one that waits for nothing.
+    /// Whether every call of a journal counts, also one that waits for nothing, and every opening.
     is_of_calls: bool,
     writes: AtomicUsize,
+    /// Whether the instance is being closed. A closing runs to its end even if its caller is dropped, so a write of it
+    /// that is interrupted fails instead of never returning.
+    is_closing: AtomicBool,
     /// Notified when a write never returns.
     broken: Notify,
     /// Notified when another process takes the instance over.
@@ -74,6 +78,10 @@ impl Plan {
         self.lost.notify_one();
     }
 
+    pub(crate) fn set_closing(&self, is_closing: bool) {
+        self.is_closing.store(is_closing, Ordering::SeqCst);
+    }
+
     fn at(&self, number: usize) -> Option<Break> {
         self.breaks.iter().find(|(at, _)| *at == number).map(|(_, kind)| *kind)
     }
@@ -92,7 +100,11 @@ impl Plan {
     }
 
     async fn write<T>(&self, write: impl Future<Output = Result<T>>) -> Result<T> {
-        let kind = self.next();
+        let kind = match self.next() {
+            Some(Break::Before | Break::Lost) if self.is_closing.load(Ordering::SeqCst) => Some(Break::Away),
+            Some(Break::After) if self.is_closing.load(Ordering::SeqCst) => Some(Break::AwayAfter),
+            kind => kind,
+        };
         let written = match kind {
             Some(Break::Before | Break::Lost) => None,
             Some(Break::Away) => return Err(away()),
@@ -130,11 +142,28 @@ impl<S: Store> Breaking<S> {
 impl<S: Store> Store for Breaking<S> {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move {
+            self.plan.call()?;
             let mut opened = self.store.open(instance).await?;
             let (journal, plan) = (opened.journal, Arc::clone(&self.plan));
             opened.journal = Box::new(BreakingJournal { journal, plan, held: Vec::new(), is_lost: false });
             Ok(opened)
         })
+    }
+
+    fn list<'a>(&'a self, query: &'a InstanceQuery) -> BoxFuture<'a, Result<InstancePage>> {
+        self.store.list(query)
+    }
+
+    fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
+        self.store.delete(instance)
+    }
+
+    fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
+        self.store.outcome(instance, event)
+    }
+
+    fn workspace(&self) -> Option<&str> {
+        self.store.workspace()
     }
 
     fn directories(&self) -> Vec<PathBuf> {
@@ -259,6 +288,22 @@ impl Journal for BreakingJournal {
             self.settle()?;
             self.plan.write(self.journal.commit(turn)).await
         })
+    }
+
+    fn close(self: Box<Self>) -> BoxFuture<'static, Result<()>> {
+        match self.plan.call() {
+            Ok(()) => self.journal.close(),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn keeps_runtime_events(&self) -> bool {
+        self.journal.keeps_runtime_events()
+    }
+
+    fn note(&mut self, events: &[RuntimeEvent]) -> Result<()> {
+        self.plan.call()?;
+        self.journal.note(events)
     }
 
     fn lost(&self) -> Option<BoxFuture<'static, ()>> {
