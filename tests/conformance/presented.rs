@@ -1,9 +1,11 @@
 //! What a person reads of tool calls: the same in events, in the stream and in what is stored.
 
+use std::sync::{Arc, Mutex};
+
 use conformance_extensions::presented::{Misnamed, Presented};
-use goondan::agent::TurnUpdate;
+use goondan::agent::{Observer, Told, TurnUpdate, Wants};
 use goondan::conversation::Role;
-use goondan::event::RuntimeEvent;
+use goondan::event::{EventScope, RuntimeEvent};
 use goondan::middleware::ToolCallStatus;
 use goondan::model::ScriptItem;
 use goondan::tool::Presentation;
@@ -15,7 +17,7 @@ use crate::support::agent;
 
 /// What is told of one call.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Call {
     before: String,
     after: String,
     failed: bool,
@@ -26,10 +28,28 @@ struct Told {
     status: ToolCallStatus,
 }
 
+/// An observer that keeps the outputs of calls.
+#[derive(Clone, Default)]
+struct Outputs(Arc<Mutex<Vec<(String, bool)>>>);
+
+impl Observer for Outputs {
+    fn wants(&self) -> Wants {
+        Wants::PIECES
+    }
+
+    fn told(&self, _: &EventScope, what: &Told<'_>) {
+        if let Told::Output { text, by_presenter, .. } = what {
+            self.0.lock().unwrap().push(((*text).to_owned(), *by_presenter));
+        }
+    }
+}
+
 /// Calls tools one after another, and returns what is told of each.
-async fn told(calls: &[(&str, Value)]) -> Vec<Told> {
+async fn told(calls: &[(&str, Value)]) -> Vec<Call> {
     let script = calls.iter().map(|(tool, args)| ScriptItem::call(format!("presented__{tool}"), args.clone()));
-    let agent = agent(script.chain([ScriptItem::say("done")])).with::<Presented>(json!({})).build().unwrap();
+    let outputs = Outputs::default();
+    let agent = agent(script.chain([ScriptItem::say("done")])).with::<Presented>(json!({}));
+    let agent = agent.observer(outputs.clone()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let mut turn = instance.run_stream("go");
     let (mut told, mut before, mut output) = (Vec::new(), String::new(), None);
@@ -45,7 +65,7 @@ async fn told(calls: &[(&str, Value)]) -> Vec<Told> {
                     assert_eq!(presentation.output, None);
                     let failed = presentation.outcome.as_ref().unwrap().failed;
                     let (after, output) = (presentation.to_string(), output.take().unwrap());
-                    told.push(Told { before: before.clone(), after, failed, output, stored: None, status: *status });
+                    told.push(Call { before: before.clone(), after, failed, output, stored: None, status: *status });
                 }
                 _ => {}
             },
@@ -53,6 +73,7 @@ async fn told(calls: &[(&str, Value)]) -> Vec<Told> {
         }
     }
     turn.finish().await.unwrap();
+    assert!(told.iter().map(|told| &told.output).eq(outputs.0.lock().unwrap().iter()));
     let messages = instance.messages().await.unwrap();
     let results = messages.iter().filter(|message| message.role() == Role::Tool);
     for (told, result) in told.iter_mut().zip(results) {

@@ -5,7 +5,7 @@ use std::any::type_name;
 use std::ops::BitOr;
 use std::sync::Arc;
 
-use goondan_core::{EventScope, MessageEvent, RuntimeEvent, ToolProgress};
+use goondan_core::{EventScope, MessageEvent, RuntimeEvent, ToolCallId, ToolProgress};
 
 use super::model::ModelDelta;
 use super::store::TurnOutcome;
@@ -100,7 +100,8 @@ impl Wants {
     pub const EVENTS: Self = Self(1);
     /// Changes of the conversation: [`Told::Message`], [`Told::TakenBack`].
     pub const MESSAGES: Self = Self(1 << 1);
-    /// Pieces of answers, and the progress of tool calls: [`Told::Piece`], [`Told::Progress`].
+    /// Pieces of answers, and the progress and output of tool calls: [`Told::Piece`], [`Told::Progress`],
+    /// [`Told::Output`].
     pub const PIECES: Self = Self(1 << 2);
 
     /// Returns whether this includes all of `other`.
@@ -146,4 +147,14 @@ pub enum Told<'a> {
     },
     /// How far a tool call is.
     Progress(&'a ToolProgress),
+    /// The output of a tool call for people. The runtime event of the call follows.
+    // PRESENT-01
+    Output {
+        /// The id of the call.
+        call: &'a ToolCallId,
+        /// The output, or the error.
+        text: &'a str,
+        /// Whether the presenter of the tool made it; otherwise it is what the model reads.
+        by_presenter: bool,
+    },
 }

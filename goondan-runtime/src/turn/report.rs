@@ -99,10 +99,10 @@ impl<'a> Reporter<'a> {
         self.wanted(Wants::PIECES)
     }
 
-    /// Sends the output of a call to the stream of the turn.
+    /// Tells the output of a call, if anything wants it.
     pub(super) fn report_output(&self, call: &ToolCallId, presented: &Presented<'_>) {
         if let Some(watch) = self.streams() {
-            watch.output(call, || presented.output());
+            watch.output(call, presented.output());
         }
     }
 

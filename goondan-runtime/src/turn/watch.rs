@@ -172,12 +172,12 @@ impl Watch {
         self.send(|| TurnUpdate::Progress { call, done, total, text });
     }
 
-    /// Sends the output of a tool call to the stream.
-    pub(super) fn output(&self, call: &ToolCallId, output: impl FnOnce() -> (String, bool)) {
-        self.send(|| {
-            let (text, by_presenter) = output();
-            TurnUpdate::Output { call: call.clone(), text, by_presenter }
+    /// Tells the output of a tool call, and whether its presenter made it.
+    pub(super) fn output(&self, call: &ToolCallId, (text, by_presenter): (String, bool)) {
+        self.tell(Wants::PIECES, |told| {
+            told(&self.now(self.span()), &Told::Output { call, text: &text, by_presenter });
         });
+        self.send(|| TurnUpdate::Output { call: call.clone(), text, by_presenter });
     }
 
     /// Returns the runtime events for the store, of which there are none later.
