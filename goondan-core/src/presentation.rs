@@ -94,11 +94,10 @@ impl Presentation {
 
     /// Returns the presentation of a call whose tool has no presenter: its arguments.
     pub fn of_arguments(args: &Map<String, Value>) -> Self {
-        let text = |value| first(&text_of(value), MAX_LINE).to_owned();
         Self::new(match args.values().next() {
-            Some(only) if args.len() == 1 => text(only),
+            Some(only) if args.len() == 1 => start_of(only),
             _ => {
-                let named: Vec<_> = args.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
+                let named: Vec<_> = args.iter().map(|(name, value)| format!("{name}: {}", start_of(value))).collect();
                 named.join(", ")
             }
         })
@@ -170,9 +169,19 @@ fn cut(mut chars: impl Iterator<Item = char>, limit: usize) -> String {
     text
 }
 
-/// Returns the first characters of a text, one more than are shown.
-fn first(text: &str, limit: usize) -> &str {
-    text.char_indices().nth(limit + 1).map_or(text, |(end, _)| &text[..end])
+/// Returns the start of an argument as text, of at least one character more than a line shows.
+fn start_of(arg: &Value) -> String {
+    match arg {
+        Value::String(text) => text.chars().take(MAX_LINE + 1).collect(),
+        other => {
+            // A character has at most four bytes. What ends the writing is that there is no room.
+            let mut start = [0; 4 * (MAX_LINE + 1)];
+            let mut left = &mut start[..];
+            let _ = serde_json::to_writer(&mut left, other);
+            let left = left.len();
+            String::from_utf8_lossy(&start[..start.len() - left]).into_owned()
+        }
+    }
 }
 
 /// Returns a text as it is, and another value as JSON.
@@ -196,6 +205,8 @@ mod tests {
         assert_eq!(line(json!({})), "");
         assert_eq!(line(json!({ "command": "ls -l" })), "ls -l");
         assert_eq!(line(json!({ "path": "a", "limit": 3, "tags": ["x"] })), r#"path: a, limit: 3, tags: ["x"]"#);
+        let many = line(json!({ "all": vec!["日本語"; 1_000_000] }));
+        assert!(many.starts_with(r#"["日本語","#) && (201..1_000).contains(&many.chars().count()), "{many}");
     }
 
     #[test]

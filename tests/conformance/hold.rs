@@ -28,13 +28,14 @@ async fn watched(instance: &Instance, mut piece: impl FnMut()) -> (Vec<String>, 
         if matches!(update, TurnUpdate::Message(_)) {
             continue;
         }
-        if !matches!(update, TurnUpdate::Event(_)) {
+        if !matches!(update, TurnUpdate::Event(_) | TurnUpdate::Output { .. }) {
             piece();
         }
         seen.push(match update {
             TurnUpdate::Text { step, part, text } => format!("{step}.{part} text {text}"),
             TurnUpdate::Reasoning { step, part, text } => format!("{step}.{part} reasoning {text}"),
             TurnUpdate::ToolCall { step, part, name, .. } => format!("{step}.{part} call {name}"),
+            TurnUpdate::Output { text, .. } => format!("output {text}"),
             TurnUpdate::Event(event) => event.name().to_owned(),
             other => format!("{other:?}"),
         });
@@ -178,6 +179,7 @@ async fn runtime_events_are_not_held() {
         "turn.started",
         "step.started",
         "tool.called",
+        "output nothing to see",
         "tool.completed",
         "0.0 reasoning hm",
         "0.1 call guarding__look",

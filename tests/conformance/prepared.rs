@@ -48,7 +48,7 @@ async fn run(script: Vec<ScriptItem>, log: &Log, extend: impl FnOnce(AgentBuilde
                 RuntimeEvent::ToolCompleted { prepared_by, .. } => format!("tool.completed by {}", by(prepared_by)),
                 event => event.name().to_owned(),
             },
-            TurnUpdate::Message(_) => continue,
+            TurnUpdate::Message(_) | TurnUpdate::Output { .. } => continue,
             other => format!("{other:?}"),
         });
     }

@@ -218,6 +218,12 @@ impl Unchecked {
         check_map(&self.0).map_err(|error| error.refuse(what))
     }
 
+    /// Returns whether no value is too deep.
+    #[inline]
+    pub fn is_accepted(&self) -> bool {
+        check_map(&self.0).is_ok()
+    }
+
     /// Returns the map, unless a value in it is too deep.
     ///
     /// # Errors

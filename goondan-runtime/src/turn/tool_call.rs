@@ -190,7 +190,10 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     fn presented<'r>(&'r self, result: &'r ToolCallResult) -> Presented<'r> {
         let tools = self.step.generation.registered.tools();
         let tool = tools.get(&self.request.name).map(|(_, tool)| tool);
-        Presented::new(tool, self.args(), result)
+        // DEPTH-01: arguments that are too deep reach no presenter.
+        let changed = self.changed_args.as_ref().filter(|args| args.is_accepted());
+        let args = changed.map_or_else(|| requested_args(self.request), |args| &**args);
+        Presented::new(tool, args, result)
     }
 
     fn into_outcome(self, mut result: ToolCallResult, presentation: Option<Value>) -> CallOutcome {

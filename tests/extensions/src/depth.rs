@@ -4,7 +4,7 @@ use goondan::agent::AgentRequest;
 use goondan::conversation::{Message, Part, Role, Source, ToolCallPart, ToolOutput, ToolResultPart};
 use goondan::middleware::ToolCallDraft;
 use goondan::prelude::*;
-use goondan::tool::{Effect, ToolHandler, ToolItem};
+use goondan::tool::{Effect, ShownCall, ToolHandler, ToolItem};
 use goondan::{BoxFuture, Map, Value, json};
 
 use crate::Log;
@@ -74,7 +74,7 @@ impl Deep {
     }
 
     /// Returns the value, or sets the state to it.
-    #[tool(effect = read)]
+    #[tool(effect = read, present = Self::shown)]
     async fn make(&self, ctx: &ToolContext<'_>) -> Result<Value> {
         let config = &self.config;
         if let Some(value) = config.value("log") {
@@ -97,6 +97,10 @@ impl Deep {
             Some(_) => Err(Error::msg("as asked")),
             None => Ok(config.value("output").unwrap_or_else(|| "fine".into())),
         }
+    }
+
+    fn shown(call: &ShownCall<'_>) -> String {
+        call.arg("deep").into_owned()
     }
 
     /// Returns the value from another thread.
