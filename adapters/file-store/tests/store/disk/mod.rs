@@ -5,6 +5,7 @@
 mod agents;
 mod cost;
 mod crashes;
+mod faults;
 mod image;
 mod recorder;
 mod shared;

@@ -19,11 +19,13 @@ use super::crashes::{Sample, cuts, hash, id, scratch};
 use super::image::{DiskModel, Image, write_image};
 use super::recorder::{Op, Recorder};
 
-type States = BTreeMap<ExtensionName, Value>;
+type Result<T, E = Error> = std::result::Result<T, E>;
+
+pub(super) type States = BTreeMap<ExtensionName, Value>;
 
 /// A call of the journal.
 #[derive(Clone, Debug)]
-enum Call {
+pub(super) enum Call {
     Begin(&'static str),
     Record(MessageEvent),
     Emit(MessageEvent),
@@ -42,7 +44,7 @@ enum Call {
     Exit,
 }
 
-fn append(id: &str) -> MessageEvent {
+pub(super) fn append(id: &str) -> MessageEvent {
     MessageEvent::append(Message::user(format!("text\nof {id} é漢")).with_id(id).with_metadata("score", 0.1 + 0.2))
 }
 
@@ -52,7 +54,7 @@ fn state(values: &[(&str, Value)]) -> States {
 
 /// Turns that append, change state, replace, remove, truncate, fail, are suspended, decided, gone on with, and closed
 /// with.
-fn script() -> Vec<Call> {
+pub(super) fn script() -> Vec<Call> {
     use Call::*;
     let none = States::new;
     let ask = ExtensionName::new("asker").unwrap();
@@ -118,8 +120,8 @@ fn script() -> Vec<Call> {
 
 /// What an opening finds, and how the turns ended of which the journal knows the events.
 #[derive(Clone, Debug, PartialEq)]
-struct Found {
-    messages: Vec<Value>,
+pub(super) struct Found {
+    pub(super) messages: Vec<Value>,
     state: States,
     open: Option<Interrupted>,
     answered: Vec<TurnOutcome>,
@@ -132,7 +134,7 @@ fn event(turn: &str) -> AgentEvent {
 }
 
 impl Found {
-    async fn open(store: &FileStore) -> Result<(Self, Box<dyn Journal>), Error> {
+    pub(super) async fn open(store: &FileStore) -> Result<(Self, Box<dyn Journal>)> {
         let Opened { base, interrupted, state, journal, .. } = store.open(&id()).await?;
         let mut answered = Vec::new();
         for turn in TURNS {
@@ -149,7 +151,7 @@ impl Found {
 }
 
 /// A conversation whose journal is called.
-struct Driver {
+pub(super) struct Driver {
     store: FileStore,
     journal: Option<Box<dyn Journal>>,
     conversation: Conversation,
@@ -157,62 +159,63 @@ struct Driver {
 }
 
 impl Driver {
-    async fn new(store: FileStore) -> Self {
+    pub(super) async fn new(store: FileStore) -> Result<Self> {
         let mut driver = Self { store, journal: None, conversation: Conversation::default(), turn: "" };
-        driver.open().await;
-        driver
+        driver.open().await?;
+        Ok(driver)
     }
 
-    async fn open(&mut self) {
-        let Opened { base, interrupted, journal, .. } = self.store.open(&id()).await.unwrap();
+    async fn open(&mut self) -> Result<()> {
+        let Opened { base, interrupted, journal, .. } = self.store.open(&id()).await?;
         self.conversation = Conversation::from_base(base).0;
         for event in interrupted.into_iter().flat_map(|open| open.events) {
             self.conversation.apply(event).unwrap();
         }
         self.journal = Some(journal);
+        Ok(())
     }
 
     /// Makes a call. Returns the durability that it promises.
-    async fn call(&mut self, call: Call) -> Option<Durability> {
+    pub(super) async fn call(&mut self, call: Call) -> Result<Option<Durability>> {
         let journal = self.journal.as_mut().unwrap();
         let turn = TurnId::from(self.turn);
         match call {
             Call::Begin(turn) => {
                 let event = event(turn);
                 let digest = EventDigest::of(&event);
-                journal.begin(TurnStart::new(&turn.into()).event(&event, digest)).unwrap();
+                journal.begin(TurnStart::new(&turn.into()).event(&event, digest))?;
                 self.turn = turn;
             }
             Call::Record(event) => {
                 self.conversation.apply(event.clone()).unwrap();
-                journal.record(&event, None).unwrap();
+                journal.record(&event, None)?;
             }
             Call::Emit(event) => {
                 self.conversation.apply(event.clone()).unwrap();
                 let by = EmittedBy::Step(ExtensionName::new("layer").unwrap());
-                journal.record(&event, Some(&by)).unwrap();
+                journal.record(&event, Some(&by))?;
             }
-            Call::Started(call) => journal.start_call(&call.into()).unwrap(),
-            Call::Reached(what) => journal.reached(&what).unwrap(),
-            Call::State(state) => journal.record_state(&state).unwrap(),
+            Call::Started(call) => journal.start_call(&call.into())?,
+            Call::Reached(what) => journal.reached(&what)?,
+            Call::State(state) => journal.record_state(&state)?,
             Call::Resume(keep) => {
-                journal.resume(keep).unwrap();
+                journal.resume(keep)?;
                 let kept = self.conversation.events()[..keep].to_vec();
                 let base: Vec<_> = self.base();
                 self.conversation = Conversation::from_base(base).0;
                 kept.into_iter().for_each(|event| _ = self.conversation.apply(event).unwrap());
             }
             Call::Flush(durability) => {
-                journal.flush(durability).await.unwrap();
-                return Some(durability);
+                journal.flush(durability).await?;
+                return Ok(Some(durability));
             }
             Call::Suspend(waits, state) => {
                 let mut suspend = Suspend::new(&turn, &state);
                 suspend.waits = &waits;
-                journal.suspend(suspend).await.unwrap();
-                return Some(Durability::Synced);
+                journal.suspend(suspend).await?;
+                return Ok(Some(Durability::Synced));
             }
-            Call::Decide(decision) => journal.decide(&[decision]).unwrap(),
+            Call::Decide(decision) => journal.decide(&[decision])?,
             Call::Commit(fails, state) => {
                 let event = event(self.turn);
                 let outcome = match fails {
@@ -220,20 +223,20 @@ impl Driver {
                     false => TurnOutcome::answered(event.id.clone(), FinishReason::TextResponse),
                 };
                 let commit = Commit::new(&turn, &self.conversation, &state);
-                journal.commit(commit.outcome(&outcome, Some(EventDigest::of(&event)))).await.unwrap();
+                journal.commit(commit.outcome(&outcome, Some(EventDigest::of(&event)))).await?;
                 self.conversation.fold();
-                return Some(Durability::Synced);
+                return Ok(Some(Durability::Synced));
             }
             Call::Close => {
-                self.journal.take().unwrap().close().await.unwrap();
-                self.open().await;
+                self.journal.take().unwrap().close().await?;
+                self.open().await?;
             }
             Call::Exit => {
                 self.journal = None;
-                self.open().await;
+                self.open().await?;
             }
         }
-        None
+        Ok(None)
     }
 
     /// The messages before the open turn.
@@ -247,14 +250,14 @@ impl Driver {
 }
 
 /// Returns what an opening finds after each of the first calls, the number of which is the index.
-async fn expectations(calls: &[Call]) -> Vec<Found> {
+pub(super) async fn expectations(calls: &[Call]) -> Vec<Found> {
     let mut found = Vec::new();
     for count in 0..=calls.len() {
         let workspace = scratch();
         let store = FileStore::open(workspace.path()).unwrap();
-        let mut driver = Driver::new(store.clone()).await;
+        let mut driver = Driver::new(store.clone()).await.unwrap();
         for call in &calls[..count] {
-            driver.call(call.clone()).await;
+            driver.call(call.clone()).await.unwrap();
         }
         drop(driver);
         found.push(Found::open(&store).await.unwrap().0);
@@ -349,14 +352,14 @@ async fn enumerate(name: &str, fsync: Fsync, limit: u64, twice: bool) {
     let workspace = scratch();
     let recorder = Recorder::new(workspace.path());
     let store = FileStore::open(workspace.path()).unwrap().fsync(fsync).journal_limit(limit);
-    let mut driver = Driver::new(store.on_disk(recorder.clone())).await;
+    let mut driver = Driver::new(store.on_disk(recorder.clone())).await.unwrap();
     let mut done = Progress::default();
     let mut progress = vec![done];
     for (number, call) in calls.into_iter().enumerate() {
         // From its first operation on, all of the call may be there.
         (done.ops, done.made) = (recorder.ops.lock().unwrap().len(), number + 1);
         progress.push(done);
-        let durability = driver.call(call).await;
+        let durability = driver.call(call).await.unwrap();
         done.ops = recorder.ops.lock().unwrap().len();
         if durability.is_some() {
             done.written = number + 1;
