@@ -239,6 +239,11 @@ pub(crate) fn total(costs: &[TurnCost]) -> Option<TokenUsage> {
     })
 }
 
+/// Returns the number of tool calls of all turns.
+pub(crate) fn calls(costs: &[TurnCost]) -> u32 {
+    costs.iter().fold(0, |calls, cost| calls.saturating_add(cost.tool_calls))
+}
+
 /// Returns tokens and their cost as text.
 pub(crate) fn tokens(usage: &TokenUsage) -> String {
     let cost = usage.cost.map(|cost| format!(", {cost}")).unwrap_or_default();

@@ -16,8 +16,8 @@ use std::task::{Context, Poll, Waker};
 
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
-    AgentEvent, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, Result, ToolCatalog,
-    TurnResult,
+    AgentEvent, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, ModelInfo, Result,
+    ToolCatalog, TurnResult,
 };
 use serde_json::Value;
 
@@ -109,6 +109,14 @@ impl Instance {
     // TOOL-02
     pub async fn tools(&self) -> Result<ToolCatalog> {
         Ok(self.view().await?.newest.get().registered.tools().catalog())
+    }
+
+    /// Returns what is known of the model of the agent, such as its context window and its prices.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    pub async fn model_info(&self) -> Result<ModelInfo> {
+        Ok(self.view().await?.newest.get().spec.model.info())
     }
 
     /// Returns the current state of each extension that has one, including extensions that the agent no longer has.

@@ -18,6 +18,7 @@ pub(crate) struct OpenConversation {
     pub(crate) host: Host,
     pub(crate) instance: HostedInstance,
     pub(crate) background: HostTurns,
+    pub(crate) store: Arc<FileStore>,
     /// The directory in which the conversation is stored.
     pub(crate) directory: PathBuf,
 }
@@ -43,7 +44,7 @@ impl OpenConversation {
         let background = host.background_turns();
         let instance = host.instance(agent.as_str(), &args.instance).await?;
         let directory = store.instance_dir(instance.id());
-        Ok(Self { host, instance, background, directory })
+        Ok(Self { host, instance, background, store, directory })
     }
 }
 

@@ -17,3 +17,4 @@ mod screen;
 mod signals;
 mod support;
 mod talk;
+mod usage;

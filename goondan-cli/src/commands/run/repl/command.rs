@@ -15,6 +15,7 @@ pub(crate) enum Command {
     Tools,
     History,
     Last,
+    Cost,
     State,
     Order,
     Reload,
@@ -26,12 +27,13 @@ pub(crate) enum Command {
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 12] = [
+pub(crate) const COMMANDS: [(&str, &str); 13] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
     ("/history", "list the messages, shortened"),
     ("/last", "show the whole output of the last tool call"),
+    ("/cost", "show what the turns of this conversation used together"),
     ("/state", "show the state of the extensions"),
     ("/order", "show which extension wraps which, and why"),
     ("/reload", "read the bundle again and continue this conversation"),
@@ -58,6 +60,7 @@ pub(crate) fn parse(input: &str) -> Command {
         "/tools" => Command::Tools,
         "/history" => Command::History,
         "/last" => Command::Last,
+        "/cost" => Command::Cost,
         "/state" => Command::State,
         "/order" => Command::Order,
         "/reload" => Command::Reload,

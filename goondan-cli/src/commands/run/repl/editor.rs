@@ -21,16 +21,9 @@ use crate::output::{self, Style, Styled};
 
 const PROMPT: &str = "> ";
 
-/// The width of a terminal that does not tell it.
-const DEFAULT_COLUMNS: usize = 80;
-
 /// The result of one request for input.
 pub(crate) enum EditorEvent {
-    Input {
-        text: String,
-        /// The width of the terminal.
-        columns: usize,
-    },
+    Input(String),
     /// Ctrl-C; the line was discarded.
     Interrupted {
         /// Whether the line was empty.
@@ -149,8 +142,7 @@ impl LineEditor {
             }
             self.load_history()?;
         }
-        let columns = self.editor.dimensions().map_or(DEFAULT_COLUMNS, |(columns, _)| columns.into());
-        Ok(EditorEvent::Input { text: input, columns })
+        Ok(EditorEvent::Input(input))
     }
 }
 

@@ -8,6 +8,7 @@ mod pages;
 mod progress;
 mod terminal;
 mod turn_view;
+mod usage;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -40,6 +41,7 @@ use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
 use progress::{Output, Progress};
 use turn_view::{TurnView, print};
+use usage::Usage;
 
 /// The name of the file with the input history, in the state root.
 const INPUT_HISTORY: &str = "input-history.jsonl";
@@ -54,8 +56,6 @@ pub(crate) struct Repl<'a> {
     editor: EditorThread,
     /// Whether the last event was Ctrl-C, so that another one leaves.
     interrupted: bool,
-    /// The width of the terminal at the last input.
-    columns: usize,
     /// The files that go with the next message.
     files: Vec<FilePart>,
     /// Output of the newest tool call.
@@ -85,7 +85,6 @@ impl<'a> Repl<'a> {
             reloader,
             editor,
             interrupted: false,
-            columns: 0,
             files: Vec::new(),
             last: None,
         })
@@ -170,9 +169,8 @@ impl<'a> Repl<'a> {
             };
             match event {
                 Either::Left(event) => match event? {
-                    EditorEvent::Input { text, columns } => {
+                    EditorEvent::Input(text) => {
                         self.interrupted = false;
-                        self.columns = columns;
                         return Ok(ControlFlow::Continue(command::parse(&text)));
                     }
                     EditorEvent::Interrupted { empty: true } if self.interrupted => break,
@@ -197,7 +195,8 @@ impl<'a> Repl<'a> {
 
     /// Runs a turn. Returns an outcome if the conversation ends with it.
     async fn turn(&mut self, event: AgentEvent) -> Result<Option<Outcome>> {
-        let mut progress = Progress::new(self.terminal.clone());
+        let usage = Usage::new(self.conversation.instance.model_info().await?);
+        let mut progress = Progress::new(self.terminal.clone(), usage);
         let mut view = TurnView::new(&mut progress, self.args.reasoning);
         let instance = &self.conversation.instance;
         let id = event.id.clone();
@@ -231,6 +230,7 @@ impl<'a> Repl<'a> {
                 Some(Outcome::Done)
             }
         };
+        progress.summarize();
         self.last = progress.into_last().or(self.last.take());
         Ok(outcome)
     }
@@ -268,18 +268,19 @@ impl<'a> Repl<'a> {
     }
 
     async fn execute(&mut self, command: Command) -> Result<()> {
-        let instance = &self.conversation.instance;
+        let (instance, columns) = (&self.conversation.instance, self.terminal.columns());
         match command {
             Command::File(path) => self.attach(&path),
-            Command::Help => print(&command::help())?,
-            Command::Tools => print(&Tools::of(instance).await?.page())?,
-            Command::History => print(&pages::history(instance, self.columns).await?)?,
+            Command::Help => print(&pages::wrapped(&command::help(), columns))?,
+            Command::Tools => print(&pages::wrapped(&Tools::of(instance).await?.page(), columns))?,
+            Command::History => print(&pages::history(instance, columns).await?)?,
+            Command::Cost => print(&pages::cost(&self.conversation.store, instance.id())?)?,
             Command::Last => match &self.last {
                 Some(Output { text, .. }) => print(&format!("{}\n", text.trim_end()))?,
                 None => self.print_status("no tool was called yet"),
             },
             Command::State => print(&pages::state(instance).await?)?,
-            Command::Order => print(&order::page(instance).await?)?,
+            Command::Order => print(&pages::wrapped(&order::page(instance).await?, columns))?,
             Command::Reload => output::eprint_styled(&self.reload(None).await),
             Command::Accept => output::eprint_styled(&self.accept().await),
             Command::Unknown(word, nearest) => {

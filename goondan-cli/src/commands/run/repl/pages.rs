@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use goondan::conversation::Message;
+use goondan::store::{FileStore, InstanceId};
 use goondan::{Instance, Result};
 
-use crate::output::{clean, message};
+use super::usage;
+use crate::output::{clean, cost, message};
 
 /// The number of lines after which a part of a message is cut.
 const MAX_LINES: usize = 3;
@@ -48,6 +50,37 @@ fn short(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Returns what all turns used together.
+pub(crate) fn cost(store: &FileStore, id: &InstanceId) -> Result<String> {
+    let costs = cost::of_turns(store.runtime_events(id)?);
+    let turns = costs.len();
+    if turns == 0 {
+        return Ok("no turn has ended yet\n".to_owned());
+    }
+    let mut page = format!("{turns} turn{}", if turns == 1 { "" } else { "s" });
+    // Writing to a string does not fail.
+    _ = match cost::total(&costs) {
+        Some(tokens) => writeln!(page, " · {}", usage::of(&tokens, cost::calls(&costs))),
+        None => writeln!(page, "; the model reports no tokens"),
+    };
+    if let Some(percent) = cost::kept_prefixes(&costs).and_then(|kept| kept.percent()) {
+        _ = writeln!(page, "{percent} % of all requests were kept by the next");
+    }
+    Ok(page)
+}
+
+/// Returns a page whose lines have at most `columns` columns, broken between words. The rest of a line of a table stands
+/// below its last column.
+pub(crate) fn wrapped(page: &str, columns: usize) -> String {
+    let columns = columns.max(MIN_WIDTH);
+    let line = |line: &str| {
+        let gap = line.trim_end().rfind("  ").map_or(0, |gap| textwrap::core::display_width(&line[..gap + 2]));
+        let indent = " ".repeat(if gap <= columns / 2 { gap } else { 4 });
+        textwrap::fill(line, textwrap::Options::new(columns).subsequent_indent(&indent)) + "\n"
+    };
+    clean(page).lines().map(line).collect()
+}
+
 /// Returns the state of each extension as JSON.
 pub(crate) async fn state(instance: &Instance) -> Result<String> {
     let states = instance.states().await?;
@@ -64,6 +97,17 @@ fn non_empty(page: String, otherwise: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_wrapped_between_words_below_their_last_column() {
+        let page = "/help  show this list\n  a__b  looks up the weather of any city\nAll other input is a message.\n";
+        let narrow = "/help  show this list\n  a__b  looks up the\n        weather of any\n        city\nAll other input is a\nmessage.\n";
+        assert_eq!(wrapped(page, 24), narrow);
+        assert_eq!(wrapped(page, 80), page);
+        let long = "a__name_that_is_long  described in words\n";
+        assert_eq!(wrapped(long, 30), "a__name_that_is_long \n    described in words\n".replace(" \n", "\n"));
+        assert_eq!(wrapped("天気予報を調べる  天気\n", 20), "天気予報を調べる\n    天気\n");
+    }
 
     #[test]
     fn long_texts_are_wrapped_between_words_and_cut() {

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use goondan::event::{RuntimeEvent, ToolCallRef};
 use goondan::name::ToolCallId;
 use goondan::tool::Presentation;
+use textwrap::core::display_width;
 
 use super::diff;
 use super::terminal::Terminal;
+use super::usage::{Usage, seconds};
 use crate::output::{self, Style, first_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -20,10 +22,13 @@ const MAX_MESSAGE: usize = 200;
 /// The number of lines that are shown of what a call returned, and of characters of each.
 const MAX_LINES: usize = 3;
 const MAX_LINE: usize = 120;
+/// Stands between the items of the status.
+const SEPARATOR: &str = " · ";
 
 /// The progress of one turn. Nothing is shown unless standard error is a terminal.
 pub(crate) struct Progress {
     terminal: Terminal,
+    usage: Usage,
     /// Since when the model is being waited for.
     waiting: Option<Instant>,
     /// Whether it thinks.
@@ -67,8 +72,8 @@ impl Call {
 }
 
 impl Progress {
-    pub(crate) fn new(terminal: Terminal) -> Self {
-        Self { terminal, waiting: None, thinking: false, calls: Vec::new(), frame: 0, drawn: false, last: None }
+    pub(crate) fn new(terminal: Terminal, usage: Usage) -> Self {
+        Self { terminal, usage, waiting: None, thinking: false, calls: Vec::new(), frame: 0, drawn: false, last: None }
     }
 
     /// Returns the time until the next [`Progress::redraw`]; `None` if nothing is animated.
@@ -79,6 +84,7 @@ impl Progress {
 
     /// Updates the display for `event`.
     pub(crate) fn update(&mut self, event: &RuntimeEvent) {
+        self.usage.update(event);
         match event {
             RuntimeEvent::StepStarted { .. } => self.waiting = Some(Instant::now()),
             RuntimeEvent::ToolCalled { call, presentation, .. } => {
@@ -115,6 +121,13 @@ impl Progress {
     /// Takes the output of a call, whose end follows.
     pub(crate) fn returned(&mut self, id: ToolCallId, text: String, by_presenter: bool) {
         self.last = Some(Output { id, text, by_presenter });
+    }
+
+    /// Prints what the turn has used, once it has ended.
+    pub(crate) fn summarize(&self) {
+        if let Some(summary) = self.usage.summary().filter(|_| self.terminal.shows_progress) {
+            output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &summary).text("\n"));
+        }
     }
 
     /// Returns the output of the newest call.
@@ -217,10 +230,29 @@ impl Progress {
             ([], None, None) => return,
         };
         self.frame = (self.frame + 1) % FRAMES.len();
-        let text = format!("{what} {}", seconds(since.elapsed()));
+        let text = self.fitting(what, &format!(" {}", seconds(since.elapsed())));
         let line = self.terminal.styled().clear_line().text(FRAMES[self.frame]).text(" ").paint(Style::Dim, &text);
         output::eprint_styled(&line.line_start());
         self.drawn = true;
+    }
+
+    /// Returns what is waited for, for how long, and as much of the status as the line has room for.
+    fn fitting(&self, mut text: String, time: &str) -> String {
+        // The sign of the progress and the space behind it; and a full line would move the cursor to the next one.
+        let room = self.terminal.columns().saturating_sub(3);
+        let mut columns = display_width(time);
+        text.retain(|char| {
+            columns += display_width(char.encode_utf8(&mut [0; 4]));
+            columns <= room
+        });
+        text.push_str(time);
+        for item in self.usage.status() {
+            if display_width(&text) + display_width(SEPARATOR) + display_width(&item) > room {
+                break;
+            }
+            text = text + SEPARATOR + &item;
+        }
+        text
     }
 
     /// Removes the line that [`Progress::redraw`] drew.
@@ -241,19 +273,9 @@ fn how_far(done: f64, total: Option<f64>, text: &str) -> String {
     }
 }
 
-fn seconds(duration: Duration) -> String {
-    format!("{:.1} s", duration.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_short() {
-        assert_eq!(seconds(Duration::from_millis(1234)), "1.2 s");
-        assert_eq!(seconds(Duration::from_secs(75)), "75.0 s");
-    }
 
     #[test]
     fn a_number_is_shown_as_a_share_of_its_total_or_if_there_is_no_text() {

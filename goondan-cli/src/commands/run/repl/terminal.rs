@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use goondan_lock::Lock;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use rustix::termios::tcgetwinsize;
 
 use crate::output::{Stream, Styled};
 
 /// The terminals whose cursor the line editor cannot move either.
 const FIXED_CURSOR: [&str; 3] = ["dumb", "cons25", "emacs"];
+
+/// The width of a terminal that does not tell it.
+const DEFAULT_COLUMNS: u16 = 80;
 
 /// The controlling terminal of the process. Clones share the saved settings.
 #[derive(Clone)]
@@ -57,6 +61,16 @@ impl Terminal {
                 _ = Stream::Out.styled(&self.styled().end_bracketed_paste());
             }
         }
+    }
+
+    /// Returns the width of the terminal, which may change at any time.
+    pub(crate) fn columns(&self) -> usize {
+        tcgetwinsize(io::stdout())
+            .ok()
+            .map(|size| size.ws_col)
+            .filter(|columns| *columns > 0)
+            .unwrap_or(DEFAULT_COLUMNS)
+            .into()
     }
 
     /// Starts a text in the colours of this terminal.
