@@ -7,7 +7,7 @@ pub use goondan_file_store::{
 };
 pub use goondan_runtime::store::{
     Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
-    InstanceStatus, Interrupted, Journal, Opened, Question, Reached, Store, StoredInstance, Suspend, TurnOutcome,
-    TurnRecord, TurnStart, Wait,
+    InstanceStatus, Interrupted, JoinedEvent, Journal, Opened, Question, Reached, Store, StoredInstance, Suspend,
+    TurnOutcome, TurnRecord, TurnStart, Wait,
 };
 pub use goondan_runtime::{MemoryQueue, MemoryStore, Queue};

@@ -368,9 +368,7 @@ impl Journal for MemoryJournal {
             stored.updated_at = Timestamp::now();
             stored.commit(turn.conversation);
             stored.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
-            if let Some(ended) = turn.ended() {
-                stored.ended.add(ended);
-            }
+            turn.ended().for_each(|ended| stored.ended.add(ended));
         });
         self.turn = None;
         self.records.clear();

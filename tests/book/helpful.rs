@@ -66,6 +66,20 @@ impl Helpful {
         next.run(ctx).await
     }
 
+    /// Masks the number of a card.
+    #[middleware(step)]
+    async fn guard(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        for id in ctx.joined_inputs() {
+            let mut messages = ctx.conversation().iter();
+            let text = messages.find(|message| message.id() == id.as_str()).map(|joined| joined.text().into_owned());
+            if let Some(text) = text.filter(|text| text.contains("4242 4242")) {
+                let masked = Message::user(text.replace("4242 4242", "**** ****")).with_id(id.clone());
+                ctx.emit(MessageEvent::replace(id, masked));
+            }
+        }
+        next.run(ctx).await
+    }
+
     /// Counts the turns that completed.
     #[on("turn.completed")]
     async fn count(&self, _event: &Event) -> Result<()> {

@@ -66,6 +66,7 @@ mod skip;
 mod state;
 mod state_change;
 mod state_late;
+mod steered;
 mod stored;
 mod streams;
 mod support;

@@ -128,7 +128,7 @@ impl JournalRecords {
     /// Returns the turns that answered an event, oldest first.
     pub(super) fn answered(&self) -> impl DoubleEndedIterator<Item = EndedTurn> {
         let before = self.checkpoint.iter().flat_map(|checkpoint| checkpoint.answered.iter().cloned());
-        before.chain(self.turns.iter().filter_map(|turn| turn.fold.ended()))
+        before.chain(self.turns.iter().flat_map(|turn| turn.fold.ended().collect::<Vec<_>>()))
     }
 
     /// Returns the newest of these turns, as many as a checkpoint keeps.

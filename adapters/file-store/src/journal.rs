@@ -212,6 +212,7 @@ impl FileJournal {
             state: Cow::Borrowed(commit.state),
             outcome: commit.outcome.cloned(),
             digest: commit.digest,
+            joined: Cow::Borrowed(commit.joined),
         };
         lines::push_with_sum(&mut self.buffer, &fold, self.files.events.path())?;
         let before = self.files.events.len() + recorded as u64;

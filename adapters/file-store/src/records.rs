@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use goondan_core::{AgentEvent, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
-use goondan_runtime::store::{Decision, EmittedBy, EndedTurn, EventDigest, Reached, TurnOutcome, Wait};
+use goondan_runtime::store::{Decision, EmittedBy, EndedTurn, EventDigest, JoinedEvent, Reached, TurnOutcome, Wait};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -154,20 +154,28 @@ pub(super) struct FoldRecord<'a> {
     /// The digest of the event that it answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<EventDigest>,
+    /// Further events that it answered (STEER-01).
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub(super) joined: Cow<'a, [JoinedEvent]>,
 }
 
 impl FoldRecord<'static> {
     /// Stands for a record that cannot be read.
     pub(super) fn unknown(turn: &TurnId) -> Self {
         let (fold, state) = (Cow::Owned(turn.clone()), Cow::Owned(BTreeMap::new()));
-        Self { fold, pure: false, events_crc: 0, state, outcome: None, digest: None }
+        Self { fold, pure: false, events_crc: 0, state, outcome: None, digest: None, joined: Cow::Owned(Vec::new()) }
     }
 }
 
 impl FoldRecord<'_> {
-    /// Returns how the turn ended, if it answered an event.
-    pub(super) fn ended(&self) -> Option<EndedTurn> {
-        Some(EndedTurn::new(self.fold.clone().into_owned(), self.digest, self.outcome.clone()?))
+    /// Returns how the turn ended, for each event that it answered.
+    pub(super) fn ended(&self) -> impl Iterator<Item = EndedTurn> {
+        let of = |digest, outcome| EndedTurn::new(self.fold.clone().into_owned(), digest, outcome);
+        let own = self.outcome.clone().map(|outcome| of(self.digest, outcome));
+        let joined = self.outcome.iter().flat_map(move |outcome| {
+            self.joined.iter().map(move |joined| of(Some(joined.digest), outcome.of(joined.event.clone())))
+        });
+        own.into_iter().chain(joined)
     }
 }
 

@@ -44,9 +44,7 @@ impl JournalFiles {
         self.events.end_turn();
         self.committed = Some(fold.fold.clone().into_owned());
         self.is_state_filed &= fold.state.is_empty();
-        if let Some(turn) = fold.ended() {
-            self.answered.add(&turn);
-        }
+        fold.ended().for_each(|turn| self.answered.add(&turn));
     }
 }
 

@@ -11,7 +11,7 @@ use crate::depth::{self, Unchecked};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, TokenUsage, TurnInfo};
 use crate::model_call::{ModelInfo, ModelOptions, ModelOptionsExt};
-use crate::name::{AgentName, InstanceKey, ModelName, ToolCallId, ToolName, TraceId, TurnId};
+use crate::name::{AgentName, InstanceKey, MessageId, ModelName, ToolCallId, ToolName, TraceId, TurnId};
 use crate::outcome::ModelFinish;
 use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
 use crate::tool::{Effect, ProviderTool, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
@@ -291,7 +291,7 @@ macro_rules! wire_fields {
     };
 }
 
-wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>);
+wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>, Vec<MessageId>);
 
 impl WireField for ModelInfo {
     fn to_json(&self) -> Result<Vec<u8>> {

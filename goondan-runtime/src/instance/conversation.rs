@@ -9,7 +9,7 @@ use std::time::Duration;
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::host::{ConversationExt, TurnResultExt};
 use goondan_core::{
-    AgentEvent, BoxFuture, Error, ErrorCode, EventId, FailedTurn, Message, Part, Result, Role, TurnInfo, TurnResult,
+    AgentEvent, BoxFuture, Error, ErrorCode, EventId, FailedTurn, Message, Result, Role, TurnId, TurnInfo, TurnResult,
 };
 use tokio::runtime::Handle;
 use tracing::Instrument;
@@ -21,7 +21,7 @@ use crate::attach::{
     deactivate, replace, run_cleanup,
 };
 use crate::bus::{Bus, Listeners};
-use crate::ports::model::Model;
+use crate::ports::model::check_files;
 use crate::ports::store::{EndedTurn, TurnOutcome, TurnStart};
 use crate::spec::AgentSpec;
 use crate::state::States;
@@ -108,12 +108,12 @@ impl OpenConversation {
         self.adopt_replaced().await;
         let info = match self.journaled.standing(&event).await? {
             Standing::Ended(turn) => return self.stored_result(turn),
-            Standing::Open(turn) => {
-                let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await?;
-                let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption);
-                self.journaled.go_on().await?;
-                self.services.inbox.turn_goes_on(self.journaled.answered_requests());
-                Arc::new(info)
+            Standing::Open(turn) => self.go_on(slot, turn, event).await?,
+            // STEER-01: the turn answers both.
+            Standing::Joined(turn, Some(started)) => self.go_on(slot, turn, *started).await?,
+            Standing::Joined(..) => {
+                self.journaled.close_turn().await?;
+                return Box::pin(self.run(slot, event, updates)).await;
             }
             Standing::New(digest) => {
                 check_files(&event, &*self.generation.spec.model)?;
@@ -138,7 +138,7 @@ impl OpenConversation {
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
-        let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests);
+        let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {
             TurnEnd::Outcome(outcome) => outcome,
@@ -178,6 +178,16 @@ impl OpenConversation {
             }
             Err(error) => Err(error.in_turn(so_far)),
         }
+    }
+
+    /// Goes on with the open turn, which `event` started.
+    // RESUME-01
+    async fn go_on(&mut self, slot: &InstanceSlot, turn: TurnId, event: AgentEvent) -> Result<Arc<TurnInfo>> {
+        let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await?;
+        let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption);
+        self.journaled.go_on().await?;
+        self.services.inbox.turn_goes_on(self.journaled.answered_requests());
+        Ok(Arc::new(info))
     }
 
     /// Replaces what turns run with: new extensions are registered and become active, and then the old ones that were
@@ -304,23 +314,4 @@ async fn unless<T>(
         turn.as_mut().poll(cx).map(TurnEnd::Outcome)
     })
     .await
-}
-
-/// Checks that the model takes the files of an input.
-// REFUSED-01
-fn check_files(event: &AgentEvent, model: &dyn Model) -> Result<()> {
-    let files = event.content.iter().filter_map(|part| if let Part::File(file) = part { Some(file) } else { None });
-    let mut files = files.peekable();
-    if files.peek().is_none() {
-        return Ok(());
-    }
-    let info = model.info();
-    match files.find(|file| !info.takes(&file.media_type)) {
-        None => Ok(()),
-        Some(file) => {
-            let accepted = info.accepts.unwrap_or_default().join(", ");
-            let accepted = if accepted.is_empty() { "no files" } else { &accepted };
-            Err(file.unusable(&format!("the model takes {accepted}")).suggest("convert the file, or use another model"))
-        }
-    }
 }

@@ -7,6 +7,7 @@ mod events;
 mod idle;
 mod shared;
 mod slot;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
-    AgentEvent, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, ModelInfo, Result,
+    AgentEvent, BoxFuture, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, ModelInfo, Result,
     ToolCatalog, TurnResult,
 };
 use serde_json::Value;
@@ -30,6 +31,7 @@ pub use events::InstanceEvents;
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock};
 pub(super) use slot::{InstanceSlot, task_failed};
+use waiting::Waiting;
 
 /// A handle to one conversation of an agent, returned by [`Agent::instance`](crate::Agent::instance). Clones are the
 /// same instance.
@@ -178,7 +180,59 @@ impl Instance {
     /// # Ok::<(), goondan::Error>(())
     /// ```
     pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
+        self.stream(event.into(), None)
+    }
+
+    /// Handles one input event like [`Instance::run`], or in the turn that runs: its input joins that turn at the next
+    /// step, when every tool call has its result. The next request to the model has it as a message of the user, and the
+    /// layers of that step are told by [`StepContext::joined_inputs`](goondan_core::StepContext::joined_inputs).
+    ///
+    /// The turn answers both events, and each of them once: the result for one that has joined is that of the turn, as
+    /// [stored](TurnResult::is_stored). If no turn runs, or the one that runs has no further step, the event has the next
+    /// turn. It waits from this call on, until the future is dropped or a step takes it.
+    ///
+    /// ```
+    /// use goondan::Agent;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
+    /// let result = agent.instance("user:42").await?.steer("hello").await?;
+    /// assert_eq!(result.text(), "hi", "no turn ran");
+    /// # Ok::<(), goondan::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Instance::run`].
+    // STEER-01, D-46
+    pub fn steer(&self, event: impl Into<AgentEvent>) -> BoxFuture<'static, Result<TurnResult>> {
+        let (instance, event) = (self.clone(), steerable(event.into()));
+        let waiting = event.as_ref().ok().map(|event| instance.wait_for_step(event));
+        Box::pin(async move {
+            let lock = instance.inner.slot.lock().await;
+            drop(waiting);
+            instance.run_locked(lock, event?, None).await
+        })
+    }
+
+    /// Handles one input event like [`Instance::steer`], and streams what happens in its turn, if it has one of its own.
+    /// If its input joins a turn that runs, the stream ends with that turn and has no updates: those are in the stream of
+    /// that turn.
+    // STEER-01, D-46
+    pub fn steer_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
         let event = event.into();
+        let waiting = steerable(event.clone()).ok().map(|event| self.wait_for_step(&event));
+        self.stream(event, waiting)
+    }
+
+    /// Lets the next step of the turn that runs take the input of an event.
+    fn wait_for_step(&self, event: &AgentEvent) -> Waiting {
+        Waiting::new(Arc::clone(&self.inner.slot), event.clone())
+    }
+
+    fn stream(&self, event: AgentEvent, waiting: Option<Waiting>) -> TurnStream {
         let cancels = (Arc::clone(&self.inner.slot), event.id.clone());
         let (instance, event) = (self.clone(), checked(event));
         // The turn begins when the stream is first polled: until then the conversation must not become idle.
@@ -187,7 +241,9 @@ impl Instance {
         TurnStream::new(cancel, |updates| {
             Box::pin(async move {
                 let _promised = promised;
-                instance.run_locked(instance.inner.slot.lock().await, event?, Some(updates)).await
+                let lock = instance.inner.slot.lock().await;
+                drop(waiting);
+                instance.run_locked(lock, event?, Some(updates)).await
             })
         })
     }
@@ -349,6 +405,13 @@ fn checked(event: AgentEvent) -> Result<AgentEvent> {
         Ok(()) => Ok(event),
         Err(error) => Err(event.refuse(error)),
     }
+}
+
+/// Returns the event, unless it cannot be the input of a turn.
+fn steerable(event: AgentEvent) -> Result<AgentEvent> {
+    let event = checked(event)?;
+    event.check_input()?;
+    Ok(event)
 }
 
 impl fmt::Debug for Instance {

@@ -29,6 +29,7 @@ use super::{HandleInner, Instance};
 use crate::attach::{InstanceUpcalls, reload_failed};
 use crate::ports::store::InstanceId;
 use crate::spec::AgentSpec;
+use crate::turn::Steering;
 
 /// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent
 /// sets a time: long enough that agents that exchange messages do not open it for each one.
@@ -42,6 +43,8 @@ pub(crate) struct InstanceSlot {
     conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
     /// Tells the turn that runs that it is cancelled.
     cancelled: Notify,
+    /// The inputs that the turn that runs may take.
+    pub(super) steering: Steering,
     status: Lock<SlotStatus>,
 }
 
@@ -115,6 +118,7 @@ impl InstanceSlot {
             idle_after: agent.idle_after,
             conversation: Arc::default(),
             cancelled: Notify::new(),
+            steering: Steering::default(),
             status: Lock::new(SlotStatus {
                 phase: Phase::Closed,
                 handle: Weak::new(),

@@ -27,6 +27,7 @@ mod report;
 mod requests;
 mod settings;
 mod shared;
+mod steering;
 mod step;
 mod step_calls;
 mod stream;
@@ -39,6 +40,7 @@ mod workdir;
 pub(super) use journaled::{JournaledConversation, Standing};
 pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
+pub(super) use steering::Steering;
 pub(super) use stream::UpdateSender;
 pub use stream::{TurnStream, TurnUpdate};
 pub(super) use watch::{Observers, Watch};
@@ -49,15 +51,15 @@ use std::sync::Arc;
 use goondan_core::host::{ConversationExt, MessageExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
-    AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent,
-    ModelFinish, Result, Role, RuntimeEvent, Source, Span, StepRef, StepResult, StepStatus, TokenUsage,
-    ToolCallSummary, TurnInfo, TurnResult,
+    AgentEvent, AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
+    MessageEvent, MessageId, ModelFinish, Result, Role, RuntimeEvent, Source, Span, StepRef, StepResult, StepStatus,
+    TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::attach::StepGenerations;
-use crate::ports::model::whole;
+use crate::ports::model::{check_files, whole};
 use crate::ports::store::{Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
 use first_piece::FirstPiece;
@@ -86,7 +88,18 @@ pub(crate) struct TurnRun<'a> {
     answer: TurnAnswer,
     /// What is recorded of the turn, if it was interrupted and goes on.
     repetition: Option<Box<Repetition>>,
+    /// The inputs that may join the turn.
+    steering: &'a Steering,
+    /// The messages of those that have joined it for the step that runs.
+    joined: Joined,
     watch: Stopwatch,
+}
+
+/// The messages of inputs that have joined a turn for a step.
+#[derive(Default)]
+struct Joined {
+    step: u32,
+    messages: Vec<MessageId>,
 }
 
 impl<'a> TurnRun<'a> {
@@ -95,6 +108,7 @@ impl<'a> TurnRun<'a> {
         workdir: &'a Workdir,
         journaled: &'a mut JournaledConversation,
         requests: Requests<'a>,
+        steering: &'a Steering,
     ) -> Self {
         let answer = TurnAnswer::new(&journaled.conversation);
         let spec = &generations.first.spec;
@@ -113,6 +127,8 @@ impl<'a> TurnRun<'a> {
             requests,
             usage: None,
             answer,
+            steering,
+            joined: Joined::default(),
         }
     }
 
@@ -239,25 +255,49 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Records that a step begins, unless it goes on. Returns its answer then, if that is recorded.
-    fn begin_step(&mut self, index: u32) -> Result<Option<Box<RecordedAnswer>>> {
-        if let Some(repetition) = &mut self.repetition
-            && let Some(answer) = repetition.step_begins(index)
-        {
-            return Ok(answer);
+    async fn begin_step(&mut self, index: u32) -> Result<Option<Box<RecordedAnswer>>> {
+        if self.joined.step != index {
+            self.joined = Joined { step: index, messages: Vec::new() };
+        }
+        if let Some(repetition) = &mut self.repetition {
+            self.joined.messages.extend(repetition.joined(index));
+            if let Some(answer) = repetition.step_begins(index) {
+                return Ok(answer);
+            }
         }
         // F-AGENTS: answers that have arrived are appended before the step starts. A step that goes on may have asked
         // the model already.
         for answer in self.requests.caller.inbox.take() {
             self.append(answer);
         }
+        for event in self.steering.take() {
+            self.join(&event).await?;
+        }
         self.journaled.reached(Reached::Step(index))?;
         Ok(None)
+    }
+
+    /// Lets the input of an event join the turn, unless it is one that was sent before, or has files that the model does
+    /// not take: its caller gets the answer or the error then.
+    // STEER-01
+    #[cold]
+    async fn join(&mut self, event: &AgentEvent) -> Result<()> {
+        if check_files(event, &*self.generations.first.spec.model).is_err() {
+            return Ok(());
+        }
+        if let Some(message) = self.journaled.join(event).await? {
+            self.joined.messages.push(message.id().clone());
+            let event_id = event.id.clone();
+            self.reporter
+                .report("input.joined", self.reporter.span, |scope| RuntimeEvent::InputJoined { scope, event_id });
+        }
+        Ok(())
     }
 
     async fn step(&mut self, index: u32) -> Result<StepResult> {
         let replaced = self.generations.next().await;
         let generation = replaced.as_deref().unwrap_or(self.generations.first);
-        let recorded = self.begin_step(index)?;
+        let recorded = self.begin_step(index).await?;
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
         self.journaled.prefixes.step_started();

@@ -23,6 +23,8 @@ pub(super) struct Repetition {
     pub(super) step: Option<RecordedStep>,
     /// What the layers of that step emit again, while they have not reached its core.
     in_step: Option<Emitted>,
+    /// The messages of inputs that have joined the turn since the last step before `step`, and since `step` began.
+    joined: [Vec<MessageId>; 2],
     /// The ids of messages that were emitted again, each with that of the message which is in the conversation.
     aliases: IdMap<MessageId, MessageId>,
 }
@@ -106,6 +108,23 @@ fn repairs_before(index: u32, reached: &[(usize, Reached)]) -> u32 {
     repairs
 }
 
+/// Returns the messages of inputs that joined the open turn for the step that was interrupted, and after it had begun.
+fn joined(journaled: &JournaledConversation, interrupted: Option<u32>) -> [Vec<MessageId>; 2] {
+    let (mut before, mut since) = (Vec::new(), Vec::new());
+    for (place, reached) in &journaled.facts.reached {
+        match reached {
+            Reached::Step(index) if Some(*index) == interrupted => before.append(&mut since),
+            Reached::Step(_) => since.clear(),
+            Reached::Joined(_) => {
+                let message = journaled.conversation.events().get(*place).and_then(MessageEvent::appended);
+                since.extend(message.map(|message| message.id().clone()));
+            }
+            _ => {}
+        }
+    }
+    [before, since]
+}
+
 impl Repetition {
     /// Finds where the open turn was interrupted. What came after its newest fact was taken back before.
     pub(super) fn find(journaled: &JournaledConversation) -> Self {
@@ -127,9 +146,10 @@ impl Repetition {
                 answer: first.and_then(|(core, _)| RecordedAnswer::find(journaled, *core)).map(Box::new),
             }
         });
+        let joined = joined(journaled, step.as_ref().map(|step| step.index));
         let of_turn = |by: &EmittedBy| matches!(by, EmittedBy::Turn(_));
         let turn = newest(Reached::TurnCore).map(|core| Emitted::between(journaled, 0..core, of_turn));
-        Self { turn, step, in_step: None, aliases: IdMap::default() }
+        Self { turn, step, in_step: None, joined, aliases: IdMap::default() }
     }
 
     /// Returns what the layers of the turn see of the conversation, if they have reached its core before.
@@ -151,6 +171,14 @@ impl Repetition {
     /// emitted.
     pub(super) fn turn_core(&mut self) -> bool {
         self.turn.take().is_some_and(|emitted| !emitted.is_more)
+    }
+
+    /// Returns the messages of inputs that had joined the turn for the step with this index, which begins.
+    // STEER-01
+    pub(super) fn joined(&mut self, index: u32) -> Vec<MessageId> {
+        let [before, after] = &mut self.joined;
+        let of_step = if self.step.as_ref().is_some_and(|step| step.index == index) { before } else { after };
+        std::mem::take(of_step)
     }
 
     /// Takes in that the step with this index begins. If it was interrupted, returns its answer, if that is recorded.

@@ -7,9 +7,9 @@ use goondan_core::host::{
     RunHost, StepHost, StepResultExt, ToolCallResultExt, answer_content, directive,
 };
 use goondan_core::{
-    AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind,
-    ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult,
-    ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo,
+    AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
+    MiddlewareKind, ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef,
+    StepResult, ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -414,6 +414,10 @@ impl StepHost for StepRun<'_, '_> {
 
     fn model_options_mut(&mut self) -> &mut ModelOptions {
         self.settings.options.get_or_insert_default()
+    }
+
+    fn joined_inputs(&self) -> Vec<MessageId> {
+        self.turn.joined.messages.clone()
     }
 
     fn model_info(&self) -> ModelInfo {

@@ -51,6 +51,7 @@ pub mod skip;
 pub mod state;
 pub mod state_change;
 pub mod state_late;
+pub mod steered;
 pub mod surface;
 pub mod texts;
 pub mod tokens;

@@ -18,7 +18,7 @@ pub use scope::EventScope;
 pub use usage::{Cost, TokenUsage};
 
 use crate::error::ErrorCode;
-use crate::name::{ExtensionName, ModelName};
+use crate::name::{EventId, ExtensionName, ModelName};
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
 use crate::presentation::Presentation;
@@ -59,6 +59,16 @@ pub enum RuntimeEvent {
         scope: EventScope,
         /// How often it was gone on with, this time included.
         number: u32,
+    },
+    /// An input has joined the turn that runs: the next request to the model has it as its newest message of a user.
+    // STEER-01
+    #[serde(rename = "input.joined")]
+    InputJoined {
+        /// When and where it happened.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// The event of the input, which the turn answers too.
+        event_id: EventId,
     },
     /// The last step of a turn is over; the turn is about to be stored.
     #[serde(rename = "turn.completed")]
@@ -297,6 +307,7 @@ impl RuntimeEvent {
         match self {
             Self::TurnStarted { .. } => "turn.started",
             Self::TurnResumed { .. } => "turn.resumed",
+            Self::InputJoined { .. } => "input.joined",
             Self::TurnCompleted { .. } => "turn.completed",
             Self::TurnFailed { .. } => "turn.failed",
             Self::StepStarted { .. } => "step.started",
@@ -317,6 +328,7 @@ impl RuntimeEvent {
         match self {
             Self::TurnStarted { scope }
             | Self::TurnResumed { scope, .. }
+            | Self::InputJoined { scope, .. }
             | Self::TurnCompleted { scope, .. }
             | Self::TurnFailed { scope, .. }
             | Self::StepStarted { scope, .. }

@@ -60,6 +60,11 @@ fn each_event_has_the_json_form_of_the_contract() {
         (RuntimeEvent::TurnStarted { scope: scope() }, "turn.started", json!({})),
         (RuntimeEvent::TurnResumed { scope: scope(), number: 2 }, "turn.resumed", json!({ "number": 2 })),
         (
+            RuntimeEvent::InputJoined { scope: scope(), event_id: "e2".into() },
+            "input.joined",
+            json!({ "eventId": "e2" }),
+        ),
+        (
             RuntimeEvent::TurnCompleted { scope: scope(), step_count: 3, duration, token_usage: Some(usage) },
             "turn.completed",
             json!({ "stepCount": 3, "duration": 1500, "durationMicros": 1_500_250, "tokenUsage": usage_written }),

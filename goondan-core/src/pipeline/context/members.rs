@@ -49,6 +49,38 @@ macro_rules! context_members {
                     /// made with, and the next step starts without any.
                     // API-11
                 };
+                value joined_inputs: Vec<$crate::MessageId> = "joinedInputs" {
+                    /// Returns the messages of inputs that have joined the turn since the step before: a person, or a
+                    /// program, has steered it. Layers of the turn have not seen them. A guard of inputs replaces or
+                    /// removes one before `next`, and the model never reads it.
+                    ///
+                    /// ```
+                    /// use goondan::prelude::*;
+                    ///
+                    /// # struct Cards;
+                    /// # #[goondan::extension(name = "cards")]
+                    /// # impl Cards {
+                    /// #     #[init]
+                    /// #     fn new() -> Self {
+                    /// #         Self
+                    /// #     }
+                    /// #
+                    /// /// Removes inputs with the number of a card.
+                    /// #[middleware(step)]
+                    /// async fn guard(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+                    ///     for id in ctx.joined_inputs() {
+                    ///         let mut messages = ctx.conversation().iter();
+                    ///         let joined = messages.find(|message| message.id() == id.as_str());
+                    ///         if joined.is_some_and(|message| message.text().contains("4242 4242")) {
+                    ///             ctx.emit(MessageEvent::remove(id));
+                    ///         }
+                    ///     }
+                    ///     next.run(ctx).await
+                    /// }
+                    /// # }
+                    /// ```
+                    // STEER-01, D-46
+                };
                 value model_info: $crate::ModelInfo = "modelInfo" {
                     /// Returns what is known of the model that this step calls: its context window, its prices.
                 };

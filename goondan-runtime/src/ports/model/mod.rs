@@ -9,8 +9,8 @@ use std::sync::Arc;
 use goondan_core::host::ConversationExt;
 use goondan_core::host::{Projection, ToolCatalogExt, text_of};
 use goondan_core::{
-    AgentName, BoxFuture, Conversation, InstanceKey, MessageData, ModelFinish, ModelInfo, ModelOptions, Part, Result,
-    TextPart, TokenUsage, ToolCallId, ToolCallPart, ToolCatalog, ToolItem, ToolRequest,
+    AgentEvent, AgentName, BoxFuture, Conversation, InstanceKey, MessageData, ModelFinish, ModelInfo, ModelOptions,
+    Part, Result, TextPart, TokenUsage, ToolCallId, ToolCallPart, ToolCatalog, ToolItem, ToolRequest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -317,4 +317,23 @@ pub(crate) fn whole(parts: &[Part]) -> impl Iterator<Item = ModelDelta<'_>> {
         }
         _ => None,
     })
+}
+
+/// Checks that the model takes the files of an input.
+// REFUSED-01
+pub(crate) fn check_files(event: &AgentEvent, model: &dyn Model) -> Result<()> {
+    let files = event.content.iter().filter_map(|part| if let Part::File(file) = part { Some(file) } else { None });
+    let mut files = files.peekable();
+    if files.peek().is_none() {
+        return Ok(());
+    }
+    let info = model.info();
+    match files.find(|file| !info.takes(&file.media_type)) {
+        None => Ok(()),
+        Some(file) => {
+            let accepted = info.accepts.unwrap_or_default().join(", ");
+            let accepted = if accepted.is_empty() { "no files" } else { &accepted };
+            Err(file.unusable(&format!("the model takes {accepted}")).suggest("convert the file, or use another model"))
+        }
+    }
 }

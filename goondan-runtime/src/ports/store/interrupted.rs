@@ -181,6 +181,26 @@ pub enum Reached {
         /// The error.
         error: Box<ToolError>,
     },
+    /// An input has joined the turn: the next message event is its message.
+    Joined(JoinedEvent),
+}
+
+/// An event whose input has joined a turn that ran. That turn answers it.
+// STEER-01, D-46
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct JoinedEvent {
+    /// The event.
+    pub event: EventId,
+    /// Its digest.
+    pub digest: EventDigest,
+}
+
+impl JoinedEvent {
+    /// The event with this id and digest.
+    pub fn new(event: EventId, digest: EventDigest) -> Self {
+        Self { event, digest }
+    }
 }
 
 impl Reached {
@@ -192,6 +212,11 @@ impl Reached {
     /// The failure of a call.
     pub(crate) fn failed(call: ToolCallId, error: ToolError) -> Self {
         Self::Failed { call, error: Box::new(error) }
+    }
+
+    /// Whether it is a note about the message event that follows, and no fact by itself.
+    fn is_note(&self) -> bool {
+        matches!(self, Self::Answer { .. } | Self::Failed { .. } | Self::Joined(_))
     }
 }
 
@@ -208,8 +233,7 @@ impl Facts {
     /// Takes in something that was reached after so many message events.
     #[inline]
     pub fn reached(&mut self, events: usize, what: Reached) {
-        // The two are notes about the fact that follows.
-        if !matches!(what, Reached::Answer { .. } | Reached::Failed { .. }) {
+        if !what.is_note() {
             self.fact(events);
         }
         self.reached.push((events, what));
@@ -229,6 +253,8 @@ impl Facts {
     /// Takes in that the turn goes on with its first `keep` message events.
     pub fn resumed(&mut self, keep: usize) {
         self.emitted.retain(|(index, _)| *index < keep);
+        // A note without its message event is about nothing.
+        self.reached.retain(|(events, what)| *events < keep || !what.is_note());
         self.pending.clear();
         self.resumptions += 1;
         self.in_vain += 1;
@@ -252,6 +278,15 @@ impl Facts {
     pub fn undecided(&self) -> impl Iterator<Item = &Wait> {
         let is_decided = |wait: &Wait| self.decisions.iter().any(|decision| decision.call == wait.call);
         self.waits.iter().filter(move |wait| !is_decided(wait))
+    }
+
+    /// Returns the events whose inputs have joined the turn.
+    // STEER-01
+    pub fn joined(&self) -> impl Iterator<Item = &JoinedEvent> {
+        self.reached.iter().filter_map(|(events, what)| match what {
+            Reached::Joined(joined) if *events < self.newest => Some(joined),
+            _ => None,
+        })
     }
 
     /// Forgets everything, for the next turn.

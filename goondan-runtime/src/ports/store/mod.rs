@@ -17,7 +17,7 @@ use goondan_core::{
 use serde_json::Value;
 
 pub use instance_id::InstanceId;
-pub use interrupted::{EmittedBy, Facts, Interrupted, Reached, TurnRecord};
+pub use interrupted::{EmittedBy, Facts, Interrupted, JoinedEvent, Reached, TurnRecord};
 pub use listed::{InstancePage, InstanceQuery, InstanceStatus, StoredInstance};
 pub use outcome::{EndedTurn, EventDigest, TurnOutcome};
 pub use waits::{Decision, Question, Wait};
@@ -322,12 +322,14 @@ pub struct Commit<'a> {
     pub outcome: Option<&'a TurnOutcome>,
     /// The digest of the event that the turn answered, if it is known.
     pub digest: Option<EventDigest>,
+    /// Further events that the turn answered: their inputs joined it while it ran.
+    pub joined: &'a [JoinedEvent],
 }
 
 impl<'a> Commit<'a> {
     /// The commit of `turn`, with the state that changed.
     pub fn new(turn: &'a TurnId, conversation: &'a Conversation, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
-        Self { turn, conversation, state, outcome: None, digest: None }
+        Self { turn, conversation, state, outcome: None, digest: None, joined: &[] }
     }
 
     /// Sets how the turn ended.
@@ -337,9 +339,22 @@ impl<'a> Commit<'a> {
         self
     }
 
-    /// Returns how the turn ended, for [`Journal::outcome`].
-    pub fn ended(&self) -> Option<EndedTurn> {
-        Some(EndedTurn::new(self.turn.clone(), self.digest, self.outcome?.clone()))
+    /// Sets further events that the turn answered.
+    // STEER-01
+    #[must_use]
+    pub fn joined(mut self, joined: &'a [JoinedEvent]) -> Self {
+        self.joined = joined;
+        self
+    }
+
+    /// Returns how the turn ended, for [`Journal::outcome`]: once for each event that it answered.
+    pub fn ended(&self) -> impl Iterator<Item = EndedTurn> {
+        let of = |digest, outcome| EndedTurn::new(self.turn.clone(), digest, outcome);
+        let own = self.outcome.map(|outcome| of(self.digest, outcome.clone()));
+        let joined = self.outcome.into_iter().flat_map(move |outcome| {
+            self.joined.iter().map(move |joined| of(Some(joined.digest), outcome.of(joined.event.clone())))
+        });
+        own.into_iter().chain(joined)
     }
 }
 

@@ -73,6 +73,18 @@ impl TurnOutcome {
         Self::Cancelled { event }
     }
 
+    /// Returns the same outcome for another event that the turn answers.
+    // STEER-01
+    #[must_use]
+    pub fn of(&self, event: EventId) -> Self {
+        match self.clone() {
+            Self::Answered { finish_reason, .. } => Self::Answered { event, finish_reason },
+            Self::Failed { code, message, .. } => Self::Failed { event, code, message },
+            Self::Interrupted { .. } => Self::Interrupted { event: Some(event) },
+            Self::Cancelled { .. } => Self::Cancelled { event },
+        }
+    }
+
     /// Returns the event that started the turn.
     pub fn event(&self) -> Option<&EventId> {
         match self {

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use goondan_core::host::ConversationExt;
-use goondan_core::{AgentEvent, Error, ErrorCode, EventId, MessageEvent, Result, TurnId, TurnInfo};
+use goondan_core::{AgentEvent, Error, ErrorCode, EventId, Message, MessageEvent, Result, TurnId, TurnInfo};
 
 use super::{JournaledConversation, LeftOut, OpenTurn};
 use crate::peers::answered_request;
 use crate::policy::Policy;
-use crate::ports::store::{Durability, EndedTurn, EventDigest, TurnOutcome};
+use crate::ports::store::{Durability, EndedTurn, EventDigest, JoinedEvent, Reached, TurnOutcome};
 
 /// The event that a turn answers.
 pub(super) enum Input {
@@ -35,6 +35,9 @@ pub(crate) enum Standing {
     New(EventDigest),
     /// It started the turn that is open.
     Open(TurnId),
+    /// It joined the turn that is open, which this event started. `None` if that is not known.
+    // STEER-01
+    Joined(TurnId, Option<Box<AgentEvent>>),
     /// A turn has answered it.
     Ended(EndedTurn),
 }
@@ -58,10 +61,32 @@ impl JournaledConversation {
             let digest = open.digest.filter(|_| !is_recorded);
             return is_same(digest).map(|()| Standing::Open(open.id.clone()));
         }
+        if let Some(joined) = self.facts.joined().find(|joined| joined.event == event.id)
+            && let Some(open) = &self.open_turn
+        {
+            let started = self.open_input().cloned().map(Box::new);
+            return is_same(Some(joined.digest)).map(|()| Standing::Joined(open.id.clone(), started));
+        }
         match self.journal.outcome(&event.id).await? {
             Some(ended) => is_same(ended.digest).map(|()| Standing::Ended(ended)),
             None => Ok(Standing::New(digest)),
         }
+    }
+
+    /// Appends the input of an event to the turn that runs, as a fact. Does nothing if a turn has answered the event, if
+    /// the turn that runs does, or if it has no input. Returns the message.
+    // STEER-01
+    pub(in crate::turn) async fn join(&mut self, event: &AgentEvent) -> Result<Option<Arc<Message>>> {
+        let answers_it =
+            self.open_event() == Some(&event.id) || self.facts.joined().any(|known| known.event == event.id);
+        let Some(content) = event.to_content().filter(|_| !answers_it) else { return Ok(None) };
+        if self.journal.outcome(&event.id).await?.is_some() {
+            return Ok(None);
+        }
+        self.record_reached(Reached::Joined(JoinedEvent::new(event.id.clone(), EventDigest::of(event))))?;
+        let message = Arc::new(Message::user(content));
+        self.emit(MessageEvent::Append { message: Arc::clone(&message) })?;
+        Ok(Some(message))
     }
 
     /// Commits a turn that has ended and could not be committed then, if there is one. If its caller was dropped while

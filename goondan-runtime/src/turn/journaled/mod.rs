@@ -445,7 +445,8 @@ impl JournaledConversation {
             open.ended = outcome.cloned();
             digest = open.digest;
         }
-        let commit = Commit { turn, conversation: &self.conversation, state: &state, outcome, digest };
+        let joined: Vec<_> = self.facts.joined().cloned().collect();
+        let commit = Commit { turn, conversation: &self.conversation, state: &state, outcome, digest, joined: &joined };
         let committed = self.journal.commit(commit).await;
         self.notice(committed)?;
         self.is_committed();

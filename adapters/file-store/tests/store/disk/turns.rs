@@ -10,8 +10,8 @@ use goondan_covers::covers;
 use goondan_file_store::{FileStore, Fsync};
 use goondan_runtime::Store;
 use goondan_runtime::store::{
-    Commit, Decision, Durability, EmittedBy, EventDigest, Interrupted, Journal, Opened, Question, Reached, Suspend,
-    TurnOutcome, TurnStart, Wait,
+    Commit, Decision, Durability, EmittedBy, EventDigest, Interrupted, JoinedEvent, Journal, Opened, Question, Reached,
+    Suspend, TurnOutcome, TurnStart, Wait,
 };
 use serde_json::{Value, json};
 
@@ -50,6 +50,12 @@ pub(super) fn append(id: &str) -> MessageEvent {
 
 fn state(values: &[(&str, Value)]) -> States {
     values.iter().map(|(name, value)| (ExtensionName::new(name).unwrap(), value.clone())).collect()
+}
+
+/// The event of another turn joins this one.
+fn joins(turn: &str) -> Call {
+    let event = event(turn);
+    Call::Reached(Reached::Joined(JoinedEvent::new(event.id.clone(), EventDigest::of(&event))))
 }
 
 /// Turns that append, change state, replace, remove, truncate, fail, are suspended, decided, gone on with, and closed
@@ -110,7 +116,11 @@ pub(super) fn script() -> Vec<Call> {
         Close,
         Begin("t9"),
         Record(MessageEvent::remove("m1")),
+        joins("t11"),
         Record(append("m2")),
+        Flush(Durability::Flushed),
+        joins("t12"),
+        Record(append("m10")),
         Commit(false, none()),
         Begin("t10"),
         Record(append("m3")),
@@ -127,7 +137,7 @@ pub(super) struct Found {
     answered: Vec<TurnOutcome>,
 }
 
-const TURNS: [&str; 10] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10"];
+const TURNS: [&str; 12] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11", "t12"];
 
 fn event(turn: &str) -> AgentEvent {
     AgentEvent::input("go").with_id(format!("event of {turn}"))
@@ -156,11 +166,13 @@ pub(super) struct Driver {
     journal: Option<Box<dyn Journal>>,
     conversation: Conversation,
     turn: &'static str,
+    joined: Vec<JoinedEvent>,
 }
 
 impl Driver {
     pub(super) async fn new(store: FileStore) -> Result<Self> {
-        let mut driver = Self { store, journal: None, conversation: Conversation::default(), turn: "" };
+        let mut driver =
+            Self { store, journal: None, conversation: Conversation::default(), turn: "", joined: Vec::new() };
         driver.open().await?;
         Ok(driver)
     }
@@ -168,8 +180,10 @@ impl Driver {
     async fn open(&mut self) -> Result<()> {
         let Opened { base, interrupted, journal, .. } = self.store.open(&id()).await?;
         self.conversation = Conversation::from_base(base).0;
-        for event in interrupted.into_iter().flat_map(|open| open.events) {
-            self.conversation.apply(event).unwrap();
+        self.joined.clear();
+        if let Some(open) = interrupted {
+            self.joined.extend(open.facts.joined().cloned());
+            open.events.into_iter().for_each(|event| _ = self.conversation.apply(event).unwrap());
         }
         self.journal = Some(journal);
         Ok(())
@@ -185,6 +199,7 @@ impl Driver {
                 let digest = EventDigest::of(&event);
                 journal.begin(TurnStart::new(&turn.into()).event(&event, digest))?;
                 self.turn = turn;
+                self.joined.clear();
             }
             Call::Record(event) => {
                 self.conversation.apply(event.clone()).unwrap();
@@ -196,7 +211,12 @@ impl Driver {
                 journal.record(&event, Some(&by))?;
             }
             Call::Started(call) => journal.start_call(&call.into())?,
-            Call::Reached(what) => journal.reached(&what)?,
+            Call::Reached(what) => {
+                if let Reached::Joined(joined) = &what {
+                    self.joined.push(joined.clone());
+                }
+                journal.reached(&what)?;
+            }
             Call::State(state) => journal.record_state(&state)?,
             Call::Resume(keep) => {
                 journal.resume(keep)?;
@@ -222,7 +242,7 @@ impl Driver {
                     true => TurnOutcome::failed(event.id.clone(), &Error::new(ErrorCode::MODEL, "away")),
                     false => TurnOutcome::answered(event.id.clone(), FinishReason::TextResponse),
                 };
-                let commit = Commit::new(&turn, &self.conversation, &state);
+                let commit = Commit::new(&turn, &self.conversation, &state).joined(&self.joined);
                 journal.commit(commit.outcome(&outcome, Some(EventDigest::of(&event)))).await?;
                 self.conversation.fold();
                 return Ok(Some(Durability::Synced));

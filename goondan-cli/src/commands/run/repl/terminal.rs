@@ -65,7 +65,7 @@ impl Terminal {
 
     /// Returns the width of the terminal, which may change at any time.
     pub(crate) fn columns(&self) -> usize {
-        tcgetwinsize(io::stdout())
+        tcgetwinsize(io::stdin())
             .ok()
             .map(|size| size.ws_col)
             .filter(|columns| *columns > 0)
