@@ -165,9 +165,13 @@ impl FileStore {
         if dir.path().is_directory().map_err(|error| io_error("open", dir.path(), error))? {
             return Ok(dir);
         }
+        Err(self.not_found(instance))
+    }
+
+    /// Returns the error for an instance that does not exist.
+    pub(super) fn not_found(&self, instance: &InstanceId) -> Error {
         let message = format!("there is no instance `{instance}` in {}", self.workspace.display());
-        Err(Error::new(ErrorCode::STORE_NOT_FOUND, message)
-            .suggest("`goondan instance list` shows those that there are"))
+        Error::new(ErrorCode::STORE_NOT_FOUND, message).suggest("`goondan instance list` shows those that there are")
     }
 }
 

@@ -68,19 +68,23 @@ impl LoadedBase {
     }
 }
 
-/// Reads the base as far as the newest of the bases `known` goes that the file has. Returns `None` in place of that one
-/// if the file has none of them.
-pub(super) fn load(path: &StorePath, known: &[KnownBase]) -> Result<(LoadedBase, Option<KnownBase>)> {
+/// Reads the base as far as one of the bases `known` goes that the file begins with: the newest one that `fits`, or if
+/// none does, the newest one. Returns `None` in place of that one if the file begins with none of them.
+///
+/// A file may begin with several: a base without the last messages is the beginning of the one that has them.
+pub(super) fn load(
+    path: &StorePath,
+    known: &[KnownBase],
+    fits: &mut dyn FnMut(KnownBase, &Fingerprint) -> Result<bool>,
+) -> Result<(LoadedBase, Option<KnownBase>)> {
     let end = known.iter().map(|base| base.bytes).max().unwrap_or_default();
-    let mut newest: Option<Found> = None;
+    let mut found: Vec<Found> = Vec::new();
     let mut lines = 0;
     let mut compare = |loaded: &LoadedBase| {
         let fingerprint = &loaded.index.fingerprint;
-        let found = known.iter().rfind(|base| base.bytes == fingerprint.bytes && base.crc == fingerprint.crc());
-        if let Some(base) = found.filter(|base| newest.as_ref().is_none_or(|newest| newest.base.turns <= base.turns)) {
-            let messages = loaded.messages.len();
-            newest = Some(Found { base: *base, lines, messages, fingerprint: fingerprint.clone() });
-        }
+        let begins = known.iter().filter(|base| base.bytes == fingerprint.bytes && base.crc == fingerprint.crc());
+        let messages = loaded.messages.len();
+        found.extend(begins.map(|base| Found { base: *base, lines, messages, fingerprint: fingerprint.clone() }));
         lines += 1;
     };
     let mut refused = None;
@@ -88,18 +92,34 @@ pub(super) fn load(path: &StorePath, known: &[KnownBase]) -> Result<(LoadedBase,
         refused.get_or_insert((line, error));
         Ok(())
     })?;
-    match (newest, refused) {
-        // What follows the base in its file may be torn.
-        (Some(found), refused) if refused.as_ref().is_none_or(|(line, _)| *line > found.lines) => {
-            loaded.messages.truncate(found.messages);
-            loaded.index.ends.truncate(found.messages);
-            loaded.index.fingerprint = found.fingerprint;
-            Ok((loaded, Some(found.base)))
+    if found.is_empty() {
+        return match refused {
+            // The last line that was read may only be cut.
+            Some(_) => scan(path, u64::MAX, &mut |_| {}, &mut |_, error| Err(error)).map(|loaded| (loaded, None)),
+            None => Ok((loaded, None)),
+        };
+    }
+    // What follows the base in its file may be torn.
+    found.retain(|found| refused.as_ref().is_none_or(|(line, _)| *line > found.lines));
+    found.sort_by_key(|found| std::cmp::Reverse((found.base.turns, found.lines)));
+    let mut fitting = 0;
+    if found.len() > 1 {
+        for (at, candidate) in found.iter().enumerate() {
+            if fits(candidate.base, &candidate.fingerprint)? {
+                fitting = at;
+                break;
+            }
         }
-        (Some(_), Some((_, error))) => Err(error),
-        // The last line that was read may only be cut.
-        (None, Some(_)) => scan(path, u64::MAX, &mut |_| {}, &mut |_, error| Err(error)).map(|loaded| (loaded, None)),
-        (_, None) => Ok((loaded, None)),
+    }
+    match (found.into_iter().nth(fitting), refused) {
+        (Some(Found { base, messages, fingerprint, .. }), _) => {
+            loaded.messages.truncate(messages);
+            loaded.index.ends.truncate(messages);
+            loaded.index.fingerprint = fingerprint;
+            Ok((loaded, Some(base)))
+        }
+        (None, Some((_, error))) => Err(error),
+        (None, None) => Ok((loaded, None)),
     }
 }
 

@@ -14,7 +14,7 @@ use super::layout::InstanceDir;
 use super::path::StorePath;
 use super::records::{BeginRecord, exported};
 use super::recovery::recover;
-use super::standing::{BaseTail, FoundTail, changed_state, new_journal, read_journal, replay, what_differs};
+use super::standing::{BaseTail, FoundTail, changed_state, load_base, new_journal, read_journal, replay, what_differs};
 use super::state::{self, StoredState};
 use super::store::FileStore;
 use super::{atomic, checkpoint, lines};
@@ -77,6 +77,7 @@ impl FileStore {
         if !plan.faults.is_empty() {
             plan.carry_out(&dir)?;
         }
+        dir.ops().create_dirs(&dir.messages())?;
         recover(&dir, self.fsync)?;
         Ok(plan.faults)
     }
@@ -143,8 +144,8 @@ impl RepairPlan {
     fn survey_base(&mut self, dir: &InstanceDir) -> Result<()> {
         let path = dir.base();
         let newest = self.records.bases.last().map_or(0, |base| base.turns);
-        if let Ok((base, Some(known))) = base::load(&path, &self.records.bases)
-            && BaseTail::read(dir, &self.records, known, &base)?.found != FoundTail::Foreign
+        if let Ok((base, Some(known))) = load_base(dir, &self.records)
+            && BaseTail::read(dir, &self.records, known, &base.index.fingerprint)?.found != FoundTail::Foreign
         {
             (self.base, self.turns) = (base, known.turns);
             return Ok(());
@@ -277,7 +278,7 @@ impl RepairPlan {
 
 /// Returns which lines of a base differ from what the journal knows, as far as that can be told.
 fn where_differs(dir: &InstanceDir, records: &JournalRecords) -> Result<String> {
-    match base::load(&dir.base(), &records.bases) {
+    match load_base(dir, records) {
         Ok((before, Some(_))) => {
             let messages = before.messages.len();
             Ok(format!("what follows the first {messages} messages is not what the turns in the journal appended"))

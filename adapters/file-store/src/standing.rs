@@ -7,7 +7,7 @@ use std::sync::Arc;
 use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result};
 
 use super::atomic;
-use super::base::{self, LoadedBase};
+use super::base::{self, Fingerprint, LoadedBase};
 use super::grammar::{JournalRecords, KnownBase, other_version, torn_part};
 use super::layout::InstanceDir;
 use super::records::CheckpointRecord;
@@ -54,14 +54,14 @@ impl Standing {
         let (bytes, is_torn) = read_journal(dir)?;
         let records = JournalRecords::parse(&bytes, &dir.events())?;
         let (loaded, base) = match &records.checkpoint {
-            Some(_) => base::load(&dir.base(), &records.bases)?,
+            Some(_) => load_base(dir, &records)?,
             None => {
                 check_empty(dir)?;
                 (LoadedBase::empty(), Some(KnownBase { bytes: 0, crc: 0, turns: 0 }))
             }
         };
         let Some(base) = base else { return Err(changed_base(dir, &records)?) };
-        let tail = BaseTail::read(dir, &records, base, &loaded)?;
+        let tail = BaseTail::read(dir, &records, base, &loaded.index.fingerprint)?;
         Ok(Self { bytes, is_torn, records, base, loaded, tail })
     }
 
@@ -105,11 +105,11 @@ impl BaseTail {
         dir: &InstanceDir,
         records: &JournalRecords,
         base: KnownBase,
-        loaded: &LoadedBase,
+        fingerprint: &Fingerprint,
     ) -> Result<Self> {
         let pure = records.turns[base.turns..].iter().take_while(|turn| turn.fold.pure);
         let path = dir.base();
-        let expected = base::appended(&path, &loaded.index.fingerprint, pure.flat_map(|turn| &turn.events))?;
+        let expected = base::appended(&path, fingerprint, pure.flat_map(|turn| &turn.events))?;
         let tail = base::tail(&path, base.bytes, expected.len())?;
         let is_written = |(found, expected): (&u8, &u8)| found == expected || *found == 0;
         let found = match tail == expected {
@@ -119,6 +119,13 @@ impl BaseTail {
         };
         Ok(Self { expected, found })
     }
+}
+
+/// Reads the base as far as the newest of those goes that the journal knows and that fits the file.
+pub(super) fn load_base(dir: &InstanceDir, records: &JournalRecords) -> Result<(LoadedBase, Option<KnownBase>)> {
+    base::load(&dir.base(), &records.bases, &mut |base, fingerprint| {
+        Ok(BaseTail::read(dir, records, base, fingerprint)?.found != FoundTail::Foreign)
+    })
 }
 
 /// Returns the content of `events.jsonl` without a torn part, and whether it has one.

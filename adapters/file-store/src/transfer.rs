@@ -83,6 +83,10 @@ impl FileStore {
     /// cannot be written, and the errors of opening it.
     pub fn export(&self, instance: &InstanceId, to: impl Write) -> Result<()> {
         let (dir, _lock) = self.lock(instance)?;
+        if !dir.messages().is_directory().map_err(|error| io_error("open", &dir.messages(), error))? {
+            // Another process is about to open it for the first time, or ended while it did.
+            return Err(self.not_found(instance));
+        }
         let mut recovered = recover(&dir, self.fsync)?;
         let standing = Standing::read(&dir)?;
         if !recovered.files.base.is_complete {

@@ -168,6 +168,16 @@ async fn an_instance_that_is_deleted_while_it_is_opened_is_made_again() {
     assert_eq!(texts(&store).await, ["hello"]);
 }
 
+/// The directory is made before it is locked, and what is in it after that.
+#[tokio::test]
+async fn an_instance_that_is_about_to_be_made_is_not_there_to_be_exported() {
+    let (_workspace, store, dir) = workspace();
+    std::fs::create_dir_all(&dir).unwrap();
+    let error = store.export(&id(), std::io::sink()).unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::STORE_NOT_FOUND);
+    assert_eq!(texts(&store).await, Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn an_open_instance_is_not_deleted_and_a_deleted_one_leaves_nothing() {
     let (workspace, store, _) = workspace();

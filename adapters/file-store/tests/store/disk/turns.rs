@@ -125,6 +125,21 @@ pub(super) fn script() -> Vec<Call> {
         Begin("t10"),
         Record(append("m3")),
         Commit(false, none()),
+        // The next base is the beginning of this one.
+        Begin("t13"),
+        Record(MessageEvent::remove("m3")),
+        Commit(false, none()),
+        Begin("t14"),
+        Record(append("m4")),
+        Commit(false, none()),
+        Close,
+        Begin("t15"),
+        Record(MessageEvent::truncate()),
+        Commit(false, none()),
+        Close,
+        Begin("t16"),
+        Record(append("m5")),
+        Commit(false, none()),
     ]
 }
 
@@ -137,7 +152,8 @@ pub(super) struct Found {
     answered: Vec<TurnOutcome>,
 }
 
-const TURNS: [&str; 12] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11", "t12"];
+const TURNS: [&str; 16] =
+    ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9", "t10", "t11", "t12", "t13", "t14", "t15", "t16"];
 
 fn event(turn: &str) -> AgentEvent {
     AgentEvent::input("go").with_id(format!("event of {turn}"))
