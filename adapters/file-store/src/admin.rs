@@ -22,7 +22,7 @@ use super::store::FileStore;
 use super::{events, runtime_events};
 
 /// How often [`FileStore::read`] reads files that a running turn changes between the reads.
-const READS: usize = 10;
+const READS: usize = 1_000;
 /// The name of a directory that is being deleted starts with it. A crash can leave one in the workspace.
 const DELETED: &str = "deleted-";
 

@@ -55,9 +55,33 @@ impl Styled {
         self
     }
 
-    /// Moves the cursor to the start of the line, and clears the line.
-    pub(crate) fn clear_line(mut self) -> Self {
-        self.text.push_str("\r\x1b[K");
+    /// Moves the cursor up by so many lines.
+    pub(crate) fn up(self, lines: usize) -> Self {
+        self.moved(lines, 'A')
+    }
+
+    /// Moves the cursor to the right by so many columns.
+    pub(crate) fn forward(self, columns: usize) -> Self {
+        self.moved(columns, 'C')
+    }
+
+    fn moved(mut self, by: usize, direction: char) -> Self {
+        // A terminal takes 0 for 1.
+        if by > 0 {
+            self.text.push_str(&format!("\x1b[{by}{direction}"));
+        }
+        self
+    }
+
+    /// Clears what is behind the cursor, to the end of the screen.
+    pub(crate) fn clear_below(mut self) -> Self {
+        self.text.push_str("\x1b[J");
+        self
+    }
+
+    /// Turns on bracketed paste: a pasted text is told from one that is typed.
+    pub(crate) fn begin_bracketed_paste(mut self) -> Self {
+        self.text.push_str("\x1b[?2004h");
         self
     }
 
@@ -86,8 +110,9 @@ mod tests {
 
     #[test]
     fn content_brings_no_escape_sequence() {
-        let styled = Styled::new(true).clear_line().paint(Style::Red, "\x1b[0mx").text("\x1b[2J").line_start();
-        assert_eq!(styled.as_str(), "\r\x1b[K\x1b[31m␛[0mx\x1b[0m␛[2J\r");
+        let styled =
+            Styled::new(true).clear_below().paint(Style::Red, "\x1b[0mx").text("\x1b[2J").up(0).up(2).line_start();
+        assert_eq!(styled.as_str(), "\x1b[J\x1b[31m␛[0mx\x1b[0m␛[2J\x1b[2A\r");
         assert_eq!(Styled::new(false).paint(Style::Dim, "\x1b").as_str(), "␛");
     }
 }

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as SignalIterator;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::output;
+use crate::output::{self, Styled};
 
 /// How long the conversation may take to close after Ctrl-C.
 pub(crate) const AFTER_INTERRUPT: Duration = Duration::from_secs(10);
@@ -70,7 +70,8 @@ impl Signals {
             Either::Right(Signal::Interrupt) => TurnEnd::Interrupted,
             Either::Right(Signal::Terminate) => {
                 let seconds = grace.as_secs();
-                output::eprint(&format!("leaving when the running turn has ended, or in {seconds} s\n"));
+                let leaving = format!("leaving when the running turn has ended, or in {seconds} s\n");
+                output::eprint_log(Styled::new(false).text(&leaving));
                 TurnEnd::Drained(tokio::time::timeout(grace, turn).await.ok())
             }
         }

@@ -15,6 +15,7 @@ mod reply;
 mod retried;
 mod screen;
 mod signals;
+mod steered;
 mod support;
 mod talk;
 mod usage;

@@ -47,6 +47,7 @@ pub(crate) const COMMANDS: [(&str, &str); 13] = [
 const KEYS: &str = "\
 All other input is a message to the agent; `//` begins a message with a slash.
 A line that ends in a backslash continues on the next line; several lines that are pasted together are one message.
+While a turn runs, Enter lets an input join it at its next step, Tab keeps one for afterwards, and Esc cancels the turn.
 Ctrl-C cancels a running turn or clears the line; twice, it leaves. Ctrl-D leaves. ↑ and Ctrl-R find earlier input.
 ";
 

@@ -33,10 +33,18 @@ pub(crate) enum EditorEvent {
     End,
 }
 
+/// What the editor thread is asked for.
+enum Request {
+    /// An input, which begins with this text.
+    Input(String),
+    /// That an input of elsewhere is in the history.
+    Remember(String),
+}
+
 /// The handle of the editor thread. The thread reads from the terminal only after [`EditorThread::request`], so that
 /// it does not interfere with a running turn. It ends when this is dropped.
 pub(crate) struct EditorThread {
-    requests: mpsc::Sender<()>,
+    requests: mpsc::Sender<Request>,
     events: UnboundedReceiver<Result<EditorEvent>>,
     /// Prints above the edited line; `None` on a terminal whose lines cannot be redrawn.
     printer: Option<Box<dyn ExternalPrinter + Send>>,
@@ -49,9 +57,16 @@ impl EditorThread {
         let mut editor = LineEditor::new(terminal, history)?;
         let printer = editor.editor.create_external_printer().ok().map(|printer| Box::new(printer) as _);
         thread::Builder::new().name("editor".to_owned()).spawn(move || {
-            while requested.recv().is_ok() {
+            while let Ok(request) = requested.recv() {
+                let event = match request {
+                    Request::Input(text) => editor.read(&text),
+                    Request::Remember(text) => match editor.remember(&text) {
+                        Ok(()) => continue,
+                        Err(error) => Err(error),
+                    },
+                };
                 // The receiver is dropped only when the process is about to exit.
-                if sender.send(editor.read()).is_err() {
+                if sender.send(event).is_err() {
                     break;
                 }
             }
@@ -67,10 +82,15 @@ impl EditorThread {
         }
     }
 
-    /// Shows the prompt and requests one input.
-    pub(crate) fn request(&self) {
+    /// Shows the prompt and requests one input, which begins with `text`.
+    pub(crate) fn request(&self, text: String) {
         // If the thread has ended, `next` returns `End`.
-        _ = self.requests.send(());
+        _ = self.requests.send(Request::Input(text));
+    }
+
+    /// Adds an input to the history that was typed while a turn ran.
+    pub(crate) fn remember(&self, text: String) {
+        _ = self.requests.send(Request::Remember(text));
     }
 
     /// Waits for the result of the last request.
@@ -111,12 +131,12 @@ impl LineEditor {
         Ok(())
     }
 
-    fn read(&mut self) -> Result<EditorEvent> {
+    fn read(&mut self, text: &str) -> Result<EditorEvent> {
         loop {
             if let Some(helper) = self.editor.helper() {
-                helper.empty.set(true);
+                helper.empty.set(text.is_empty());
             }
-            match self.editor.readline(&self.prompt) {
+            match self.editor.readline_with_initial(&self.prompt, (text, "")) {
                 Ok(input) => return self.accept(&input),
                 Err(ReadlineError::Interrupted) => {
                     let empty = self.editor.helper().is_none_or(|helper| helper.empty.get());
@@ -135,14 +155,22 @@ impl LineEditor {
 
     fn accept(&mut self, input: &str) -> Result<EditorEvent> {
         let input = input.replace("\\\n", "\n");
-        if !input.trim().is_empty() {
-            if let Err(error) = self.history.add(&input) {
-                let error = Error::new(ErrorCode::IO, "cannot store the input history").caused_by(error);
-                output::report(&error);
-            }
-            self.load_history()?;
-        }
+        self.remember(&input)?;
         Ok(EditorEvent::Input(input))
+    }
+}
+
+impl LineEditor {
+    /// Adds an input to the history, unless it is blank.
+    fn remember(&mut self, input: &str) -> Result<()> {
+        if input.trim().is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.history.add(input) {
+            let error = Error::new(ErrorCode::IO, "cannot store the input history").caused_by(error);
+            output::report(&error);
+        }
+        self.load_history()
     }
 }
 

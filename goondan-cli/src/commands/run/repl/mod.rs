@@ -1,15 +1,19 @@
 //! The interactive conversation: reads an input, runs a turn or a command, and repeats until the user leaves.
 
+mod canvas;
 mod command;
 mod diff;
 mod editor;
 mod input_history;
+mod keys;
 mod pages;
 mod progress;
 mod terminal;
 mod turn_view;
+mod typed_line;
 mod usage;
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -21,7 +25,7 @@ use goondan::host::race::{Either, race};
 use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::TurnResult;
 use goondan::store::state_root;
-use goondan::{Error, ErrorCode, Result};
+use goondan::{Error, ErrorCode, Instance, Result};
 use nix::errno::Errno;
 
 pub(crate) use terminal::Terminal;
@@ -39,8 +43,10 @@ use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
+use keys::Keys;
 use progress::{Output, Progress};
-use turn_view::{TurnView, print};
+use turn_view::{Inputs, Steered, TurnView, print};
+use typed_line::{Asked, TypedLine};
 use usage::Usage;
 
 /// The name of the file with the input history, in the state root.
@@ -60,6 +66,18 @@ pub(crate) struct Repl<'a> {
     files: Vec<FilePart>,
     /// Output of the newest tool call.
     last: Option<Output>,
+    /// What was typed during a turn, and not entered.
+    typed: String,
+    /// What was entered during a turn, and is next.
+    next: VecDeque<Next>,
+}
+
+/// An input that was entered during a turn.
+enum Next {
+    /// It was steered into the turn, which had no further step.
+    Steered(String, Box<AgentEvent>),
+    /// A message or a command.
+    Queued(String),
 }
 
 impl<'a> Repl<'a> {
@@ -87,6 +105,8 @@ impl<'a> Repl<'a> {
             interrupted: false,
             files: Vec::new(),
             last: None,
+            typed: String::new(),
+            next: VecDeque::new(),
         })
     }
 
@@ -102,9 +122,22 @@ impl<'a> Repl<'a> {
     async fn run_until_exit(&mut self) -> Result<Outcome> {
         self.greet().await?;
         loop {
-            let command = match self.next_command().await? {
-                ControlFlow::Continue(command) => command,
-                ControlFlow::Break(outcome) => return Ok(outcome),
+            let command = match self.next.pop_front() {
+                Some(Next::Steered(text, event)) => {
+                    self.print_entered(&text);
+                    if let Some(outcome) = self.turn(*event).await? {
+                        return Ok(outcome);
+                    }
+                    continue;
+                }
+                Some(Next::Queued(text)) => {
+                    self.print_entered(&text);
+                    command::parse(&text)
+                }
+                None => match self.next_command().await? {
+                    ControlFlow::Continue(command) => command,
+                    ControlFlow::Break(outcome) => return Ok(outcome),
+                },
             };
             let exit = match command {
                 Command::Say(text) => {
@@ -144,7 +177,7 @@ impl<'a> Repl<'a> {
     /// Waits for the next input; breaks when the user leaves.
     async fn next_command(&mut self) -> Result<ControlFlow<Outcome, Command>> {
         let mut log = Above::new();
-        self.editor.request();
+        self.editor.request(std::mem::take(&mut self.typed));
         loop {
             let background = self.conversation.background.next();
             let next = race(background, race(self.editor.next(), self.signals.next()));
@@ -178,7 +211,7 @@ impl<'a> Repl<'a> {
                         if empty {
                             self.print_status("Ctrl-C again leaves");
                         }
-                        self.editor.request();
+                        self.editor.request(String::new());
                     }
                     EditorEvent::End => return Ok(ControlFlow::Break(Outcome::Done)),
                 },
@@ -195,10 +228,12 @@ impl<'a> Repl<'a> {
 
     /// Runs a turn. Returns an outcome if the conversation ends with it.
     async fn turn(&mut self, event: AgentEvent) -> Result<Option<Outcome>> {
-        let usage = Usage::new(self.conversation.instance.model_info().await?);
-        let mut progress = Progress::new(self.terminal.clone(), usage);
-        let mut view = TurnView::new(&mut progress, self.args.reasoning);
         let instance = &self.conversation.instance;
+        let mut progress = Progress::new(self.terminal.clone(), Usage::new(instance.model_info().await?));
+        let keys = if progress.canvas.is_drawn() { Some(Keys::start(&self.terminal)?) } else { None };
+        progress.typed = keys.is_some().then(|| TypedLine::new(std::mem::take(&mut self.typed)));
+        let inputs = Inputs::new(Instance::clone(instance), std::mem::take(&mut self.files), keys);
+        let mut view = TurnView::new(progress, inputs, self.args.reasoning);
         let id = event.id.clone();
         let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
         // Printed after the turn, which has the terminal until then.
@@ -206,33 +241,66 @@ impl<'a> Repl<'a> {
         let reload = |outcome| reloaded.push(describe_to_person(outcome, &instance.id().agent, self.terminal.styled()));
         let turn = self.signals.run_turn(view.watch(turn), self.args.grace());
         let end = self.reloader.while_running(turn, reload).await;
-        reloaded.iter().for_each(output::eprint_styled);
-        if end.is_cut_short() {
+        let is_cancelled = end.is_cut_short() || matches!(end, TurnEnd::Completed(Ok(None)));
+        if is_cancelled {
+            view.finish()?;
             instance.cancel(&id).await?;
         }
+        reloaded.iter().for_each(output::eprint_styled);
         let outcome = match end {
             TurnEnd::Completed(result) => {
-                report(result?);
+                match result? {
+                    Some(result) => report(result),
+                    None => self.print_status("cancelled"),
+                }
                 None
             }
             TurnEnd::Interrupted => {
-                view.finish()?;
                 self.print_status("cancelled");
                 self.interrupted = true;
                 self.signals.mark_handled();
                 None
             }
             TurnEnd::Drained(result) => {
-                match result {
-                    Some(result) => report(result?),
-                    None => view.finish()?,
+                if let Some(result) = result
+                    && let Some(result) = result?
+                {
+                    report(result);
                 }
                 Some(Outcome::Done)
             }
         };
+        let (mut progress, inputs) = view.into_parts();
         progress.summarize();
+        let typed = progress.typed.take();
         self.last = progress.into_last().or(self.last.take());
+        self.keep_inputs(typed, inputs, is_cancelled);
         Ok(outcome)
+    }
+
+    /// Keeps what was entered and typed during a turn: for the next turns, or after one that was cancelled for the
+    /// prompt.
+    fn keep_inputs(&mut self, typed: Option<TypedLine>, inputs: Inputs, is_cancelled: bool) {
+        let Inputs { files, keys, steered, queued, entered, .. } = inputs;
+        self.files = files;
+        entered.into_iter().for_each(|text| self.editor.remember(text));
+        let (Some(mut typed), Some(keys)) = (typed, keys) else { return };
+        let steered = steered.into_iter().map(|Steered { text, event, .. }| Next::Steered(text, Box::new(event)));
+        let mut next: Vec<_> = steered.chain(queued.into_iter().map(Next::Queued)).collect();
+        for key in keys.end() {
+            if let Some(Asked::Steer(text) | Asked::Queue(text)) = typed.take(&key) {
+                next.push(Next::Queued(text));
+            }
+        }
+        self.typed = typed.into_text();
+        if is_cancelled {
+            let entered = next.into_iter().map(|(Next::Steered(text, _) | Next::Queued(text))| text);
+            let all: Vec<_> =
+                entered.chain([std::mem::take(&mut self.typed)]).filter(|text| !text.is_empty()).collect();
+            self.typed = all.join("\n");
+        } else {
+            self.next.extend(next);
+        }
     }
 
     /// Returns what is printed of a background turn.
@@ -303,6 +371,12 @@ impl<'a> Repl<'a> {
             }
             Err(error) => output::report(&error),
         }
+    }
+
+    /// Prints an input that was entered during the turn before.
+    fn print_entered(&self, text: &str) {
+        let lines = self.terminal.styled().paint(Style::Cyan, "> ").text(&text.replace('\n', "\n  ")).text("\n");
+        output::eprint_styled(&lines);
     }
 
     /// Prints a line that is not part of an answer to standard error.

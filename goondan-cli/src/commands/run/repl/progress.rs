@@ -1,4 +1,4 @@
-//! The progress of a turn on standard error: what the turn is waiting for, how long, and how each tool call ended.
+//! The progress of a turn on the terminal: what the turn is waiting for, how long, and how each tool call ended.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,12 @@ use goondan::name::ToolCallId;
 use goondan::tool::Presentation;
 use textwrap::core::display_width;
 
+use super::canvas::{Canvas, Footer};
 use super::diff;
 use super::terminal::Terminal;
+use super::typed_line::TypedLine;
 use super::usage::{Usage, seconds};
-use crate::output::{self, Style, first_line};
+use crate::output::{Style, Styled, first_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -25,9 +27,18 @@ const MAX_LINE: usize = 120;
 /// Stands between the items of the status.
 const SEPARATOR: &str = " · ";
 
+/// The prompt of the line that is typed while the turn runs.
+const PROMPT: &str = "> ";
+
 /// The progress of one turn. Nothing is shown unless standard error is a terminal.
 pub(crate) struct Progress {
     terminal: Terminal,
+    pub(crate) canvas: Canvas,
+    /// The line that is typed; `None` where nothing can be typed.
+    pub(crate) typed: Option<TypedLine>,
+    /// How many inputs wait for the next step, and for the end of the turn.
+    pub(crate) steered: usize,
+    pub(crate) queued: usize,
     usage: Usage,
     /// Since when the model is being waited for.
     waiting: Option<Instant>,
@@ -36,8 +47,6 @@ pub(crate) struct Progress {
     calls: Vec<Call>,
     /// Index into [`FRAMES`].
     frame: usize,
-    /// Whether the line with the cursor shows progress.
-    drawn: bool,
     /// Output of the newest call.
     last: Option<Output>,
 }
@@ -73,13 +82,29 @@ impl Call {
 
 impl Progress {
     pub(crate) fn new(terminal: Terminal, usage: Usage) -> Self {
-        Self { terminal, usage, waiting: None, thinking: false, calls: Vec::new(), frame: 0, drawn: false, last: None }
+        Self {
+            canvas: Canvas::new(terminal.clone()),
+            terminal,
+            typed: None,
+            steered: 0,
+            queued: 0,
+            usage,
+            waiting: None,
+            thinking: false,
+            calls: Vec::new(),
+            frame: 0,
+            last: None,
+        }
     }
 
     /// Returns the time until the next [`Progress::redraw`]; `None` if nothing is animated.
     pub(crate) fn interval(&self) -> Option<Duration> {
-        let animated = self.terminal.shows_progress && self.terminal.moves_cursor;
-        (animated && (self.waiting.is_some() || !self.calls.is_empty())).then_some(Duration::from_millis(100))
+        let is_animated = self.canvas.is_drawn() && (self.waiting.is_some() || !self.calls.is_empty());
+        let animated = is_animated.then_some(Duration::from_millis(100));
+        match (animated, self.canvas.due()) {
+            (Some(animated), Some(due)) => Some(animated.min(due)),
+            (animated, due) => animated.or(due),
+        }
     }
 
     /// Updates the display for `event`.
@@ -124,9 +149,9 @@ impl Progress {
     }
 
     /// Prints what the turn has used, once it has ended.
-    pub(crate) fn summarize(&self) {
-        if let Some(summary) = self.usage.summary().filter(|_| self.terminal.shows_progress) {
-            output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &summary).text("\n"));
+    pub(crate) fn summarize(&mut self) {
+        if let Some(summary) = self.usage.summary() {
+            self.note(&summary);
         }
     }
 
@@ -160,39 +185,40 @@ impl Progress {
 
     /// Prints a line of its own.
     pub(crate) fn note(&mut self, text: &str) {
-        self.clear();
+        self.lines(&self.terminal.styled().paint(Style::Dim, &first_line(text, MAX_MESSAGE)).text("\n"));
+    }
+
+    /// Prints whole lines. That the terminal is closed shows when the answer is written.
+    pub(crate) fn lines(&mut self, lines: &Styled) {
         if self.terminal.shows_progress {
-            output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &first_line(text, MAX_MESSAGE)).text("\n"));
+            _ = self.canvas.lines(lines);
         }
+    }
+
+    /// Prints an input that has joined the turn.
+    pub(crate) fn said(&mut self, input: &str) {
+        let mut lines = self.terminal.styled();
+        for (number, line) in input.lines().enumerate() {
+            lines = if number == 0 { lines.paint(Style::Cyan, PROMPT) } else { lines.text("  ") }.text(line).text("\n");
+        }
+        self.lines(&lines);
     }
 
     /// Prints what a tool has changed in files.
     pub(crate) fn diff(&mut self, diff: &str) {
-        self.clear();
-        if self.terminal.shows_progress {
-            output::eprint_styled(&diff::page(diff, self.terminal.styled()));
-        }
-        self.redraw();
+        self.lines(&diff::page(diff, self.terminal.styled()));
     }
 
-    /// Prints part of what the model thinks.
-    pub(crate) fn dim(&mut self, text: &str) {
-        output::eprint_styled(&self.terminal.styled().paint(Style::Dim, text));
-    }
-
-    /// Clears the display because the model started to answer.
+    /// Takes note that the model has started to answer.
     pub(crate) fn model_answers(&mut self) {
-        self.waiting = None;
-        self.clear();
+        if self.waiting.take().is_some() {
+            self.redraw();
+        }
     }
 
     /// Prints the end of a call, and the first lines of its output.
     fn ended(&mut self, call: &ToolCallRef, duration: Duration, presentation: &Presentation) {
         self.calls.retain(|running| running.id != call.tool_call_id);
-        self.clear();
-        if !self.terminal.shows_progress {
-            return;
-        }
         let returned = self.last.as_ref().filter(|last| last.id == call.tool_call_id && last.by_presenter);
         let lines: Vec<_> = returned.map(|output| output.text.lines().collect()).unwrap_or_default();
         let failed = presentation.outcome.as_ref().is_some_and(|outcome| outcome.failed);
@@ -211,15 +237,45 @@ impl Progress {
         if lines.len() > MAX_LINES {
             text = text.paint(Style::Dim, &format!("  … /last shows all {}", lines.len())).text("\n");
         }
-        output::eprint_styled(&text);
+        self.lines(&text);
     }
 
-    /// Shows what the turn is waiting for. The cursor is left at the start of the line, so that a line of the log
-    /// overwrites it.
+    /// Shows what the turn is waiting for, and the line that is typed.
     pub(crate) fn redraw(&mut self) {
-        if self.interval().is_none() {
-            return self.clear();
+        let footer = Footer { status: self.status(), typed: self.typed_row() };
+        // That the terminal is closed shows when the answer is written.
+        _ = self.canvas.set_footer(footer);
+    }
+
+    /// Returns the row of the line that is typed, and the column of the cursor in it.
+    fn typed_row(&self) -> Option<(Styled, usize)> {
+        let typed = self.typed.as_ref()?;
+        let room = self.terminal.columns().saturating_sub(PROMPT.len() + 1);
+        let row = self.terminal.styled().paint(Style::Cyan, PROMPT);
+        if !typed.is_empty() {
+            let (shown, column) = typed.shown(room);
+            return Some((row.text(&shown), PROMPT.len() + column));
         }
+        let mut hint: Vec<String> = Vec::new();
+        match self.steered {
+            0 => {}
+            1 => hint.push("1 input joins at the next step".to_owned()),
+            more => hint.push(format!("{more} inputs join at the next step")),
+        }
+        if self.queued > 0 {
+            hint.push(format!("{} for afterwards", self.queued));
+        }
+        if hint.is_empty() {
+            hint.extend(["Enter steers", "Tab is for afterwards"].map(str::to_owned));
+        }
+        hint.push("Esc cancels".to_owned());
+        let mut hint = hint.join(SEPARATOR);
+        cut(&mut hint, room);
+        Some((row.paint(Style::Dim, &hint), PROMPT.len()))
+    }
+
+    /// Returns the row that says what the turn is waiting for.
+    fn status(&mut self) -> Option<Styled> {
         let started: Vec<_> = self.calls.iter().filter(|call| call.started).collect();
         let (what, since) = match (started.as_slice(), self.calls.first(), self.waiting) {
             ([call], _, _) => (call.label(), call.since),
@@ -227,24 +283,18 @@ impl Progress {
             ([], Some(call), _) => (format!("calling {}", call.name), call.since),
             ([], None, Some(since)) if self.thinking => ("the model thinks".to_owned(), since),
             ([], None, Some(since)) => ("waiting for the model".to_owned(), since),
-            ([], None, None) => return,
+            ([], None, None) => return None,
         };
         self.frame = (self.frame + 1) % FRAMES.len();
         let text = self.fitting(what, &format!(" {}", seconds(since.elapsed())));
-        let line = self.terminal.styled().clear_line().text(FRAMES[self.frame]).text(" ").paint(Style::Dim, &text);
-        output::eprint_styled(&line.line_start());
-        self.drawn = true;
+        Some(self.terminal.styled().text(FRAMES[self.frame]).text(" ").paint(Style::Dim, &text))
     }
 
     /// Returns what is waited for, for how long, and as much of the status as the line has room for.
     fn fitting(&self, mut text: String, time: &str) -> String {
         // The sign of the progress and the space behind it; and a full line would move the cursor to the next one.
         let room = self.terminal.columns().saturating_sub(3);
-        let mut columns = display_width(time);
-        text.retain(|char| {
-            columns += display_width(char.encode_utf8(&mut [0; 4]));
-            columns <= room
-        });
+        cut(&mut text, room.saturating_sub(display_width(time)));
         text.push_str(time);
         for item in self.usage.status() {
             if display_width(&text) + display_width(SEPARATOR) + display_width(&item) > room {
@@ -254,13 +304,15 @@ impl Progress {
         }
         text
     }
+}
 
-    /// Removes the line that [`Progress::redraw`] drew.
-    pub(crate) fn clear(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            output::eprint_styled(&self.terminal.styled().clear_line());
-        }
-    }
+/// Cuts a text to so many columns.
+fn cut(text: &mut String, columns: usize) {
+    let mut width = 0;
+    text.retain(|char| {
+        width += display_width(char.encode_utf8(&mut [0; 4]));
+        width <= columns
+    });
 }
 
 /// Returns what is shown of how far a call is: the share of a known total, and the text. A number without a total is

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use goondan_lock::Lock;
-use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 use rustix::termios::tcgetwinsize;
 
 use crate::output::{Stream, Styled};
@@ -53,6 +53,19 @@ impl Terminal {
         QuietTerminal(self.clone())
     }
 
+    /// Gives each key to the program at once, without an echo, until the returned value is dropped. Ctrl-C stays a signal.
+    pub(crate) fn typing(&self) -> TypingTerminal {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(mut settings) = before.clone() {
+            settings.local_flags.remove(LocalFlags::ECHO | LocalFlags::ICANON | LocalFlags::IEXTEN);
+            settings.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
+            settings.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
+            _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &settings);
+        }
+        _ = Stream::Out.styled(&self.styled().begin_bracketed_paste());
+        TypingTerminal { terminal: self.clone(), before }
+    }
+
     /// Restores the original settings. Errors are ignored: a closed terminal needs no restoring.
     pub(crate) fn restore(&self) {
         if let Some(original) = &*self.original.lock() {
@@ -76,6 +89,21 @@ impl Terminal {
     /// Starts a text in the colours of this terminal.
     pub(crate) fn styled(&self) -> Styled {
         Styled::new(self.colors)
+    }
+}
+
+/// Ends that keys are given to the program when it is dropped.
+pub(crate) struct TypingTerminal {
+    terminal: Terminal,
+    before: Option<Termios>,
+}
+
+impl Drop for TypingTerminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            _ = tcsetattr(io::stdin(), SetArg::TCSANOW, before);
+        }
+        _ = Stream::Out.styled(&self.terminal.styled().end_bracketed_paste());
     }
 }
 

@@ -1,21 +1,26 @@
-//! Prints one turn on the terminal while it runs: the answer as it is streamed, with progress in between.
+//! Prints one turn on the terminal while it runs: the answer as it is streamed, with progress in between. What is typed
+//! meanwhile joins the turn, or waits for its end.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use goondan::Result;
 use goondan::agent::{TurnStream, TurnUpdate};
-use goondan::event::{FilesChanged, RuntimeEvent};
+use goondan::conversation::FilePart;
+use goondan::event::{AgentEvent, FilesChanged, RuntimeEvent};
 use goondan::host::race::{Either, race};
 use goondan::middleware::TurnResult;
+use goondan::{BoxFuture, Instance, Result};
 use tokio::time::sleep;
 
+use super::super::files;
+use super::keys::Keys;
 use super::progress::Progress;
-use crate::output::{PieceCleaner, Stream};
+use super::typed_line::Asked;
+use crate::output::{Above, PieceCleaner, Stream, Style};
 
 /// A turn that is being printed.
-pub(crate) struct TurnView<'a> {
-    progress: &'a mut Progress,
+pub(crate) struct TurnView {
+    progress: Progress,
     /// The text of the current step so far, as the model sent it.
     streamed: String,
     cleaner: PieceCleaner,
@@ -25,24 +30,81 @@ pub(crate) struct TurnView<'a> {
     shows_reasoning: bool,
     /// Since when the model thinks, until it answers.
     thinking: Option<Instant>,
-    /// Whether the cursor is behind the answer in a line that has not ended.
-    in_line: bool,
+    inputs: Inputs,
 }
 
-impl<'a> TurnView<'a> {
-    pub(crate) fn new(progress: &'a mut Progress, shows_reasoning: bool) -> Self {
-        let (streamed, cleaner) = (String::new(), PieceCleaner::default());
-        Self { progress, streamed, cleaner, part: 0, shows_reasoning, thinking: None, in_line: false }
+/// What is typed while a turn runs.
+pub(crate) struct Inputs {
+    pub(crate) instance: Instance,
+    /// The files that go with the next one.
+    pub(crate) files: Vec<FilePart>,
+    /// `None` where nothing can be typed.
+    pub(crate) keys: Option<Keys>,
+    /// The inputs that have not joined the turn.
+    pub(crate) steered: Vec<Steered>,
+    /// Those that wait for its end.
+    pub(crate) queued: Vec<String>,
+    /// All that were entered, oldest first.
+    pub(crate) entered: Vec<String>,
+}
+
+/// An input that waits for the next step of the turn.
+pub(crate) struct Steered {
+    pub(crate) text: String,
+    pub(crate) event: AgentEvent,
+    /// It waits until this is dropped.
+    pub(crate) _waiting: BoxFuture<'static, Result<TurnResult>>,
+}
+
+impl Inputs {
+    /// Those of a turn of `instance` that begins.
+    pub(crate) fn new(instance: Instance, files: Vec<FilePart>, keys: Option<Keys>) -> Self {
+        Self { instance, files, keys, steered: Vec::new(), queued: Vec::new(), entered: Vec::new() }
     }
 
-    /// Prints the turn to its end. Dropping the future cancels the turn; then [`TurnView::finish`] must be called.
-    pub(crate) async fn watch(&mut self, mut turn: TurnStream) -> Result<Result<TurnResult>> {
+    /// Steers an input into the turn.
+    fn steer(&mut self, text: String) {
+        let event = files::event(&text, std::mem::take(&mut self.files));
+        self.steered.push(Steered { text, _waiting: self.instance.steer(event.clone()), event });
+    }
+
+    async fn next_key(&mut self) -> crossterm::event::Event {
+        match &mut self.keys {
+            Some(keys) => keys.next().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl TurnView {
+    pub(crate) fn new(progress: Progress, inputs: Inputs, shows_reasoning: bool) -> Self {
+        let (streamed, cleaner) = (String::new(), PieceCleaner::default());
+        Self { progress, streamed, cleaner, part: 0, shows_reasoning, thinking: None, inputs }
+    }
+
+    /// Returns what was printed and typed.
+    pub(crate) fn into_parts(self) -> (Progress, Inputs) {
+        (self.progress, self.inputs)
+    }
+
+    /// Prints the turn to its end, and returns its outcome; `None` if the person cancels it. Then, and if the future is
+    /// dropped, the caller cancels the turn and calls [`TurnView::finish`].
+    pub(crate) async fn watch(&mut self, mut turn: TurnStream) -> Result<Option<Result<TurnResult>>> {
+        let mut log = Above::new();
+        self.progress.redraw();
         loop {
             let interval = self.progress.interval();
-            match race(turn.next(), tick(interval)).await {
+            let typed = race(self.inputs.next_key(), race(log.next(), tick(interval)));
+            match race(turn.next(), typed).await {
                 Either::Left(Some(update)) => self.update(update)?,
                 Either::Left(None) => break,
-                Either::Right(()) => self.progress.redraw(),
+                Either::Right(Either::Left(key)) => {
+                    if self.key(&key) {
+                        return Ok(None);
+                    }
+                }
+                Either::Right(Either::Right(Either::Left(line))) => self.progress.canvas.lines(&line)?,
+                Either::Right(Either::Right(Either::Right(()))) => self.progress.redraw(),
             }
         }
         let result = turn.finish().await;
@@ -50,7 +112,30 @@ impl<'a> TurnView<'a> {
             self.final_text(result)?;
         }
         self.finish()?;
-        Ok(result)
+        Ok(Some(result))
+    }
+
+    /// Takes a key. Returns whether the turn is to be cancelled.
+    fn key(&mut self, key: &crossterm::event::Event) -> bool {
+        match self.progress.typed.as_mut().and_then(|typed| typed.take(key)) {
+            Some(Asked::Steer(text)) => {
+                self.inputs.entered.push(text.clone());
+                self.inputs.steer(text);
+            }
+            Some(Asked::Queue(text)) => {
+                self.inputs.entered.push(text.clone());
+                self.inputs.queued.push(text);
+            }
+            Some(Asked::Cancel) => return true,
+            None => {}
+        }
+        self.count_inputs();
+        self.progress.redraw();
+        false
+    }
+
+    fn count_inputs(&mut self) {
+        (self.progress.steered, self.progress.queued) = (self.inputs.steered.len(), self.inputs.queued.len());
     }
 
     fn update(&mut self, update: TurnUpdate) -> io::Result<()> {
@@ -113,8 +198,7 @@ impl<'a> TurnView<'a> {
         self.progress.model_answers();
         let piece = self.cleaner.push(piece);
         if !piece.is_empty() {
-            self.in_line = !piece.ends_with('\n');
-            self.progress.dim(&piece);
+            self.progress.canvas.piece(Some(Style::Dim), &piece)?;
         }
         Ok(())
     }
@@ -128,35 +212,40 @@ impl<'a> TurnView<'a> {
         Ok(())
     }
 
-    /// Clears the progress and moves the cursor to the start of a line.
+    /// Clears the progress and the line that is typed, and moves the cursor to the start of a line.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.progress.model_answers();
-        self.end_line()
+        self.end_line()?;
+        self.progress.canvas.finish()
     }
 
     /// Ends the line of the answer, if it is in one.
     fn end_line(&mut self) -> io::Result<()> {
         let rest = self.cleaner.end();
-        if std::mem::take(&mut self.in_line) || !rest.is_empty() { print(&(rest + "\n")) } else { Ok(()) }
+        if !rest.is_empty() {
+            self.progress.canvas.piece(None, &rest)?;
+        }
+        self.progress.canvas.end_line()
     }
 
     fn text(&mut self, piece: &str) -> io::Result<()> {
         self.streamed.push_str(piece);
         self.progress.model_answers();
         let piece = self.cleaner.push(piece);
-        if !piece.is_empty() {
-            self.in_line = !piece.ends_with('\n');
-            print(&piece)?;
-        }
-        Ok(())
+        if piece.is_empty() { Ok(()) } else { self.progress.canvas.piece(None, &piece) }
     }
 
     fn event(&mut self, event: &RuntimeEvent) -> io::Result<()> {
         if matches!(event, RuntimeEvent::StepStarted { .. }) {
             self.streamed.clear();
         }
-        // Progress is drawn from the start of a line.
         self.end_line()?;
+        if let RuntimeEvent::InputJoined { event_id, .. } = event
+            && let Some(joined) = self.inputs.steered.iter().position(|steered| steered.event.id == *event_id)
+        {
+            let joined = self.inputs.steered.remove(joined);
+            self.count_inputs();
+            self.progress.said(&joined.text);
+        }
         self.progress.update(event);
         Ok(())
     }

@@ -1,0 +1,200 @@
+//! The terminal while a turn runs: the answer so far, and below it the status and the line that is typed.
+//!
+//! What is below the answer is cleared before anything is written, and drawn again after it, in one write. At most
+//! thirty times a second, so that an answer in many pieces costs little more than one that is written at once.
+
+use std::io;
+use std::time::Duration;
+
+use textwrap::core::display_width;
+use tokio::time::Instant;
+
+use super::terminal::Terminal;
+use crate::output::{self, Stream, Style, Styled};
+
+/// The shortest time between two frames of an answer.
+const FRAME: Duration = Duration::from_millis(34);
+
+/// What is drawn below the answer.
+#[derive(Debug, Default)]
+pub(crate) struct Footer {
+    /// What is waited for.
+    pub(crate) status: Option<Styled>,
+    /// The line that is typed, and the column of the cursor in it; `None` where nothing can be typed.
+    pub(crate) typed: Option<(Styled, usize)>,
+}
+
+/// The terminal.
+pub(crate) struct Canvas {
+    terminal: Terminal,
+    /// The width of the unfinished line of the answer.
+    column: usize,
+    /// Whether the last line was ended because it was full.
+    was_full: bool,
+    /// Content that is not written yet.
+    pending: Styled,
+    footer: Footer,
+    /// How many lines the cursor is below the end of the answer, and the column of that; `None` if nothing is drawn there.
+    drawn: Option<(usize, usize)>,
+    last_frame: Option<Instant>,
+    /// Gets the frames instead of the terminal.
+    #[cfg(test)]
+    frames: Option<Vec<String>>,
+}
+
+impl Canvas {
+    pub(crate) fn new(terminal: Terminal) -> Self {
+        Self {
+            pending: terminal.styled(),
+            terminal,
+            column: 0,
+            was_full: false,
+            footer: Footer::default(),
+            drawn: None,
+            last_frame: None,
+            #[cfg(test)]
+            frames: None,
+        }
+    }
+
+    /// Whether something can be drawn below the answer.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.terminal.shows_progress && self.terminal.moves_cursor
+    }
+
+    /// Returns the time until what is pending is to be written, if something is.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        let since = self.last_frame.map_or(FRAME, |last| last.elapsed());
+        (!self.pending.as_str().is_empty()).then(|| FRAME.saturating_sub(since))
+    }
+
+    /// Writes a piece of the answer, or of what the model thinks, in a style.
+    pub(crate) fn piece(&mut self, style: Option<Style>, piece: &str) -> io::Result<()> {
+        if !self.is_drawn() {
+            self.column = if piece.ends_with('\n') { 0 } else { 1 };
+            return match style {
+                Some(style) => Stream::Err.styled(&self.terminal.styled().paint(style, piece)),
+                None => Stream::Out.text(piece),
+            };
+        }
+        let text = self.laid_out(piece);
+        let pending = std::mem::take(&mut self.pending);
+        self.pending = match style {
+            Some(style) => pending.paint(style, &text),
+            None => pending.text(&text),
+        };
+        if self.due() == Some(Duration::ZERO) { self.draw() } else { Ok(()) }
+    }
+
+    /// Returns the piece as it is written, and takes in where the cursor is behind it. Tabs become spaces, and lines that
+    /// are full end: a cursor behind a full line could not be found again.
+    fn laid_out(&mut self, piece: &str) -> String {
+        let columns = self.terminal.columns();
+        let mut text = String::with_capacity(piece.len());
+        for char in piece.chars() {
+            let width = match char {
+                '\n' => {
+                    if !std::mem::take(&mut self.was_full) {
+                        text.push('\n');
+                    }
+                    self.column = 0;
+                    continue;
+                }
+                '\t' => 8 - self.column % 8,
+                _ => display_width(char.encode_utf8(&mut [0; 4])),
+            };
+            if self.column + width > columns && self.column > 0 {
+                text.push('\n');
+                self.column = 0;
+            }
+            match char {
+                '\t' => text.extend(std::iter::repeat_n(' ', width)),
+                _ => text.push(char),
+            }
+            self.column += width;
+            self.was_full = false;
+            if self.column >= columns {
+                text.push('\n');
+                (self.column, self.was_full) = (0, true);
+            }
+        }
+        text
+    }
+
+    /// Ends the line of the answer, if it is in one.
+    pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        if self.column > 0 { self.piece(None, "\n") } else { Ok(()) }
+    }
+
+    /// Writes whole lines of something else than the answer.
+    pub(crate) fn lines(&mut self, lines: &Styled) -> io::Result<()> {
+        if !self.is_drawn() {
+            output::eprint_styled(lines);
+            return Ok(());
+        }
+        self.end_line()?;
+        self.was_full = false;
+        self.pending = std::mem::take(&mut self.pending).append(lines);
+        self.draw()
+    }
+
+    /// Sets what is below the answer.
+    pub(crate) fn set_footer(&mut self, footer: Footer) -> io::Result<()> {
+        if !self.is_drawn() {
+            return Ok(());
+        }
+        self.footer = footer;
+        self.draw()
+    }
+
+    /// Writes what is pending, and draws the lines below it.
+    pub(crate) fn draw(&mut self) -> io::Result<()> {
+        let mut frame = self.cleared();
+        frame = frame.append(&std::mem::replace(&mut self.pending, self.terminal.styled()));
+        let Footer { status, typed } = &self.footer;
+        let typed_line = typed.as_ref().map(|(line, _)| line);
+        let rows: Vec<_> = status.iter().chain(typed_line).collect();
+        // Below an unfinished line, or in its place.
+        let mut below = usize::from(self.column > 0);
+        for (number, row) in rows.iter().enumerate() {
+            if number + below > 0 {
+                frame = frame.text("\n");
+            }
+            frame = frame.append(row);
+        }
+        below += rows.len().saturating_sub(1);
+        self.drawn = (!rows.is_empty()).then_some((below, self.column));
+        if !rows.is_empty() {
+            frame = frame.line_start().forward(typed.as_ref().map_or(0, |(_, column)| *column));
+        }
+        self.last_frame = Some(Instant::now());
+        self.write(&frame)
+    }
+
+    /// Clears what is below the answer, and ends the line of the answer.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if !self.is_drawn() {
+            return if std::mem::take(&mut self.column) > 0 { Stream::Out.text("\n") } else { Ok(()) };
+        }
+        self.end_line()?;
+        self.footer = Footer::default();
+        self.draw()
+    }
+
+    /// Returns what moves the cursor behind the answer, and clears all that is below.
+    fn cleared(&self) -> Styled {
+        match self.drawn {
+            None => self.terminal.styled(),
+            Some((below, column)) => self.terminal.styled().line_start().up(below).forward(column).clear_below(),
+        }
+    }
+
+    fn write(&mut self, frame: &Styled) -> io::Result<()> {
+        #[cfg(test)]
+        if let Some(frames) = &mut self.frames {
+            frames.push(frame.as_str().to_owned());
+            return Ok(());
+        }
+        Stream::Out.styled(frame)
+    }
+}
