@@ -87,7 +87,7 @@ impl Canvas {
     }
 
     /// Returns the piece as it is written, and takes in where the cursor is behind it. Tabs become spaces, and lines that
-    /// are full end: a cursor behind a full line could not be found again.
+    /// are longer than the terminal is wide end there.
     fn laid_out(&mut self, piece: &str) -> String {
         let columns = self.terminal.columns();
         let mut text = String::with_capacity(piece.len());
@@ -100,10 +100,11 @@ impl Canvas {
                     self.column = 0;
                     continue;
                 }
-                '\t' => 8 - self.column % 8,
+                // The last column is the last stop.
+                '\t' => (8 - self.column % 8).min(columns.saturating_sub(self.column + 1)),
                 _ => display_width(char.encode_utf8(&mut [0; 4])),
             };
-            if self.column + width > columns && self.column > 0 {
+            if width > 0 && self.column + width > columns && self.column > 0 {
                 text.push('\n');
                 self.column = 0;
             }
@@ -113,10 +114,6 @@ impl Canvas {
             }
             self.column += width;
             self.was_full = false;
-            if self.column >= columns {
-                text.push('\n');
-                (self.column, self.was_full) = (0, true);
-            }
         }
         text
     }
@@ -151,6 +148,11 @@ impl Canvas {
     pub(crate) fn draw(&mut self) -> io::Result<()> {
         let mut frame = self.cleared();
         frame = frame.append(&std::mem::replace(&mut self.pending, self.terminal.styled()));
+        if self.column >= self.terminal.columns() {
+            // Where the cursor is behind a full line differs between terminals.
+            frame = frame.text("\n");
+            (self.column, self.was_full) = (0, true);
+        }
         let Footer { status, typed } = &self.footer;
         let typed_line = typed.as_ref().map(|(line, _)| line);
         let rows: Vec<_> = status.iter().chain(typed_line).collect();
@@ -196,5 +198,108 @@ impl Canvas {
             return Ok(());
         }
         Stream::Out.styled(frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::*;
+
+    fn canvas(columns: usize) -> Canvas {
+        let mut canvas = Canvas::new(Terminal::of_test(columns));
+        canvas.frames = Some(Vec::new());
+        canvas
+    }
+
+    fn footer(canvas: &Canvas, number: usize) -> Footer {
+        let status = canvas.terminal.styled().paint(Style::Dim, &format!("waiting {number}"));
+        let typed = canvas.terminal.styled().text(&"x".repeat(number % 20));
+        Footer {
+            status: (number % 3 == 1).then_some(status),
+            typed: (!number.is_multiple_of(5)).then_some((typed, number % 20)),
+        }
+    }
+
+    /// Returns what a terminal shows that gets these bytes.
+    fn screen<'f>(columns: usize, bytes: impl IntoIterator<Item = &'f str>) -> String {
+        let size = |cells: usize| NonZero::new(u16::try_from(cells).unwrap()).unwrap();
+        let mut parser = vt100::Parser::new(size(400), size(columns), 0);
+        for bytes in bytes {
+            // As the driver of a terminal does.
+            parser.process(bytes.replace('\n', "\r\n").as_bytes());
+        }
+        let rows = parser.screen().rows(0, size(columns).get()).map(|row| row.trim_end().to_owned());
+        rows.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+
+    /// Returns what a terminal shows after all frames.
+    fn shown(canvas: &Canvas, columns: usize) -> String {
+        screen(columns, canvas.frames.iter().flatten().map(String::as_str))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_in_any_pieces_is_there_as_it_is_written_at_once() {
+        let words =
+            ["a", "word ", "漢字", "é\u{301}", "\n", "\n\n", "\tt", "a-long-word-that-fills-a-line-of-forty-col"];
+        for columns in [40, 80, 200] {
+            for seed in 0..60_usize {
+                let mut canvas = canvas(columns);
+                let mut written = String::new();
+                let mut number = seed;
+                for step in 0..40 {
+                    number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let at = number >> 33;
+                    match at % 7 {
+                        0 => canvas.set_footer(footer(&canvas, step)).unwrap(),
+                        1 => tokio::time::advance(FRAME / 2).await,
+                        2 => canvas.draw().unwrap(),
+                        _ => {
+                            let word = words[at / 7 % words.len()];
+                            canvas.piece((at % 2 == 0).then_some(Style::Dim), word).unwrap();
+                            written.push_str(word);
+                        }
+                    }
+                }
+                canvas.finish().unwrap();
+                assert_eq!(shown(&canvas, columns), screen(columns, [&*written]), "{columns} columns, seed {seed}");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_pieces_make_few_frames() {
+        let mut canvas = canvas(80);
+        let mut text = String::new();
+        for number in 0..10_000 {
+            if number % 100 == 0 {
+                canvas.set_footer(footer(&canvas, number)).unwrap();
+            }
+            let word = format!("word {number}, ");
+            canvas.piece(None, &word).unwrap();
+            text.push_str(&word);
+            tokio::time::advance(Duration::from_micros(100)).await;
+        }
+        canvas.finish().unwrap();
+        let frames = canvas.frames.unwrap();
+        let (frames, bytes) = (frames.len(), frames.iter().map(String::len).sum::<usize>());
+        // A hundred changes of the status, thirty frames, and the end.
+        assert!(frames <= 100 + 31 + 2, "{frames}");
+        assert!(bytes <= 3 * text.len(), "{bytes} for {}", text.len());
+    }
+
+    #[test]
+    fn whole_lines_stand_between_the_lines_of_the_answer() {
+        let mut canvas = canvas(40);
+        canvas.set_footer(footer(&canvas, 1)).unwrap();
+        canvas.piece(None, "half a li").unwrap();
+        canvas.lines(&Styled::new(true).paint(Style::Red, "a line of the log").text("\n")).unwrap();
+        canvas.piece(None, "ne").unwrap();
+        assert_eq!(shown(&canvas, 40), "half a li\na line of the log\nwaiting 1\nx", "the piece waits for its frame");
+        canvas.draw().unwrap();
+        assert_eq!(shown(&canvas, 40), "half a li\na line of the log\nne\nwaiting 1\nx");
+        canvas.finish().unwrap();
+        assert_eq!(shown(&canvas, 40), "half a li\na line of the log\nne");
     }
 }

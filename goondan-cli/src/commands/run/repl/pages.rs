@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(wrapped(page, 80), page);
         let long = "a__name_that_is_long  described in words\n";
         assert_eq!(wrapped(long, 30), "a__name_that_is_long \n    described in words\n".replace(" \n", "\n"));
-        assert_eq!(wrapped("天気予報を調べる  天気\n", 20), "天気予報を調べる\n    天気\n");
+        assert_eq!(wrapped("天気予報を調べる  天気\n", 20), "天気予報を調べる  天\n    気\n", "between any of these");
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub(crate) struct Terminal {
     /// Whether the cursor can be moved, so that lines can be redrawn.
     pub(crate) moves_cursor: bool,
     pub(crate) colors: bool,
+    /// The width of a terminal that is not there.
+    #[cfg(test)]
+    columns: Option<usize>,
 }
 
 impl Terminal {
@@ -38,7 +41,16 @@ impl Terminal {
             shows_progress: Stream::Err.is_terminal(),
             moves_cursor,
             colors: moves_cursor && !is_set("NO_COLOR"),
+            #[cfg(test)]
+            columns: None,
         }
+    }
+
+    /// A terminal that is not there, of this width.
+    #[cfg(test)]
+    pub(crate) fn of_test(columns: usize) -> Self {
+        let original = Arc::new(Lock::new(None));
+        Self { original, shows_progress: true, moves_cursor: true, colors: true, columns: Some(columns) }
     }
 
     /// Turns off the echo, until the returned value is dropped. The line editor shows what is typed by itself; what is
@@ -78,6 +90,10 @@ impl Terminal {
 
     /// Returns the width of the terminal, which may change at any time.
     pub(crate) fn columns(&self) -> usize {
+        #[cfg(test)]
+        if let Some(columns) = self.columns {
+            return columns;
+        }
         tcgetwinsize(io::stdin())
             .ok()
             .map(|size| size.ws_col)
