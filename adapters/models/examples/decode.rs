@@ -60,7 +60,9 @@ async fn main() -> Result<()> {
 
 /// Returns the server-sent events of a file.
 fn stream(text: &str) -> Bytes {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("event:"));
+    // Comments and the other fields of an event.
+    let is_other = |line: &str| [":", "event:", "id:", "retry:"].iter().any(|start| line.starts_with(start));
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_other(line));
     let event = |line: &str| format!("data: {}\n\n", line.strip_prefix("data:").unwrap_or(line).trim());
     lines.map(event).collect::<String>().into()
 }

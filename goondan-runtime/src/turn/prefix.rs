@@ -531,3 +531,54 @@ fn json_chars(value: &impl Serialize) -> u64 {
         Err(_) => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use allocation_counter::measure;
+    use goondan_core::{Role, Source, ToolCallPart};
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::{Policy, ScriptedModel};
+
+    #[test]
+    fn a_step_of_a_long_conversation_allocates_nothing_once_there_is_room() {
+        let spec = Arc::new(AgentSpec {
+            model: Arc::new(ScriptedModel::new([])),
+            models: Default::default(),
+            system: Some("instructions".to_owned()),
+            extensions: Vec::new(),
+            policy: Policy::default(),
+            tools: Arc::default(),
+            hints: Map::new(),
+            router: None,
+            opening: Default::default(),
+            _secrets: Vec::new(),
+        });
+        let tools = ToolCatalog::default();
+        let asked = Asked { spec: &spec, name: None, model: &*spec.model, tools: &tools, projection: None };
+        let said = |index| Arc::new(Message::user(format!("message {index}")));
+        let (mut conversation, _) = Conversation::from_base((0..1_000).map(said));
+        let mut prefixes = Prefixes::default();
+        let mut step = |index| {
+            let call =
+                ToolCallPart::new(ToolCallId::from(format!("{index}")), "bash__exec", json!({ "command": "ls" }));
+            let source = Source::Assistant { step_id: format!("step-{index}") };
+            let answer = Message::new(Role::Assistant, vec![Part::ToolCall(Box::new(call))], source);
+            for message in [answer, Message::user("more")] {
+                conversation.apply(MessageEvent::append(message)).unwrap();
+            }
+            let allocations = measure(|| {
+                prefixes.step_started();
+                prefixes.sent(&asked, (&conversation, &[]), std::iter::empty());
+            });
+            (allocations.count_total, prefixes.kept.take())
+        };
+        let steps: Vec<_> = (0..100).map(&mut step).collect();
+        // The second step makes the room for new messages. The list of all messages doubles its room once.
+        let allocating = steps.iter().skip(2).filter(|(allocations, _)| *allocations > 0).count();
+        assert!(allocating <= 1, "{steps:?}");
+        let kept = steps.iter().filter_map(|(_, kept)| kept.as_ref());
+        assert_eq!(kept.filter(|kept| kept.kept == kept.of).count(), steps.len() - 1, "{steps:?}");
+    }
+}
