@@ -21,7 +21,7 @@ fn script() -> [ScriptItem; 2] {
 /// Lets the tool go on a second after it began to wait.
 async fn let_it_go(instance: &Instance, mut waits: EventStream) {
     waits.next().await.unwrap();
-    tokio::time::advance(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     instance.events().emit("work.go", ()).await.unwrap();
 }
 
@@ -33,7 +33,7 @@ fn holds(directory: &Path, text: &str) -> bool {
 }
 
 #[both_linkages(start_paused = true)]
-async fn one_update_of_each_moment_is_told_to_stream_and_bus_and_none_is_stored() {
+async fn the_first_and_the_newest_update_of_each_moment_are_told_to_stream_and_bus_and_none_is_stored() {
     let (dir, log) = (tempfile::tempdir().unwrap(), Log::new());
     let agent = agent(script()).with::<Working>(json!({})).with::<HearingProgress>(log.config());
     let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
@@ -53,13 +53,23 @@ async fn one_update_of_each_moment_is_told_to_stream_and_bus_and_none_is_stored(
     let (told, ()) = tokio::join!(told, let_it_go(&instance, waits));
     let call = told[0].0.clone();
     let update = |done, total, text: &str| (call.clone(), done, total, text.to_owned());
-    assert_eq!(told, [update(0.0, Some(20.0), "first half-4711"), update(10.0, None, "second half-4711")]);
+    let [first, second] = ["first half-4711", "second half-4711"];
+    let expected = [
+        update(0.0, Some(20.0), first),
+        update(9.0, Some(20.0), first),
+        update(10.0, None, second),
+        update(19.0, None, second),
+    ];
+    assert_eq!(told, expected);
     let heard: Vec<Value> = log.take().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let event =
-        |done: f64, text| json!({ "toolCallId": call, "toolName": "working__work", "done": done, "text": text });
-    let mut first = event(0.0, "first half-4711");
-    first["total"] = json!(20.0);
-    assert_eq!(heard, [first, event(10.0, "second half-4711")]);
+    let event = |(_, done, total, text): &(String, f64, Option<f64>, String)| {
+        let mut event = json!({ "toolCallId": call, "toolName": "working__work", "done": done, "text": text });
+        if let Some(total) = total {
+            event["total"] = json!(total);
+        }
+        event
+    };
+    assert_eq!(heard, expected.iter().map(event).collect::<Vec<_>>());
     instance.close().await.unwrap();
     assert!(holds(dir.path(), "working__work") && !holds(dir.path(), "half-4711"));
 }

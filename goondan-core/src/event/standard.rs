@@ -257,7 +257,8 @@ payload! {
 }
 
 payload! {
-    /// How far a tool call is: what its handler said last. At most 20 a second are told, and none is stored.
+    /// How far a tool call is: what its handler said last. At most 20 a second are told, the last one before the call
+    /// ends, and none is stored.
     ///
     /// ```
     /// use goondan::event::ToolProgress;

@@ -12,7 +12,7 @@ use goondan_core::{
 use serde_json::Value;
 
 use super::limit::within;
-use super::progress::ProgressLimit;
+use super::progress::CallProgress;
 use super::requests::Requests;
 use super::step_calls::StepCalls;
 use super::watchdog::watched;
@@ -25,7 +25,7 @@ pub(super) struct HandlerHost<'a> {
     name: &'a ToolName,
     tool: &'a Tool,
     requests: Requests<'a>,
-    progress: ProgressLimit,
+    progress: CallProgress,
 }
 
 impl<'a> HandlerHost<'a> {
@@ -36,7 +36,7 @@ impl<'a> HandlerHost<'a> {
         (name, tool): (&'a ToolName, &'a Tool),
     ) -> Self {
         let requests = step.requests.in_call(id, span.id).of_tool(&tool.extension);
-        Self { step, id, name, tool, requests, progress: ProgressLimit::default() }
+        Self { step, id, name, tool, requests, progress: CallProgress::default() }
     }
 
     /// Takes the input, and runs the handler within the time limit of the tool. The model reads an error.
@@ -47,6 +47,7 @@ impl<'a> HandlerHost<'a> {
         let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
         // Pinned here, because each future around it would store it twice.
         let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input.take()).await }));
+        let handler = self.progress.telling(self.step.reporter, handler);
         match within(limit, watched(name, handler)).await {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
