@@ -10,6 +10,7 @@ mod clean;
 pub(crate) mod cost;
 pub(crate) mod diagnostics;
 mod excerpt;
+mod markdown;
 pub(crate) mod message;
 mod stream;
 mod styled;
@@ -20,6 +21,7 @@ use goondan::{Error, Result};
 
 pub(crate) use above::{Above, eprint_log};
 pub(crate) use clean::{PieceCleaner, clean, first_line};
+pub(crate) use markdown::{Markdown, Span, words_of};
 pub(crate) use stream::Stream;
 pub(crate) use styled::{Style, Styled};
 

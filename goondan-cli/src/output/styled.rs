@@ -3,9 +3,13 @@
 use super::clean::clean;
 
 /// A text style; the value is the parameter of the SGR escape sequence.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
+    Bold = 1,
     Dim = 2,
+    Italic = 3,
+    Underline = 4,
+    Strike = 9,
     Red = 31,
     Green = 32,
     Yellow = 33,
@@ -41,6 +45,14 @@ impl Styled {
     /// Appends content in a style.
     pub(crate) fn paint(self, style: Style, content: &str) -> Self {
         self.sgr(style as u8).text(content).sgr(0)
+    }
+
+    /// Appends content in several styles.
+    pub(crate) fn paint_all(self, styles: &[Style], content: &str) -> Self {
+        if styles.is_empty() {
+            return self.text(content);
+        }
+        styles.iter().fold(self, |text, style| text.sgr(*style as u8)).text(content).sgr(0)
     }
 
     /// Appends another text with its styles.

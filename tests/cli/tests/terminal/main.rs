@@ -6,6 +6,7 @@ mod accept;
 mod background;
 mod coder;
 mod held;
+mod markdown;
 mod masked;
 mod pages;
 mod presented;

@@ -10,7 +10,7 @@ use textwrap::core::display_width;
 use tokio::time::Instant;
 
 use super::terminal::Terminal;
-use crate::output::{self, Stream, Style, Styled};
+use crate::output::{self, Span, Stream, Style, Styled, words_of};
 
 /// The shortest time between two frames of an answer.
 const FRAME: Duration = Duration::from_millis(34);
@@ -31,6 +31,10 @@ pub(crate) struct Canvas {
     column: usize,
     /// Whether the last line was ended because it was full.
     was_full: bool,
+    /// The space before the next word of the answer, and its styles.
+    gap: (String, Vec<Style>),
+    /// The column in which the lines begin that go on with this one.
+    indent: usize,
     /// Content that is not written yet.
     pending: Styled,
     footer: Footer,
@@ -49,6 +53,8 @@ impl Canvas {
             terminal,
             column: 0,
             was_full: false,
+            gap: Default::default(),
+            indent: 0,
             footer: Footer::default(),
             drawn: None,
             last_frame: None,
@@ -62,13 +68,83 @@ impl Canvas {
         self.terminal.shows_progress && self.terminal.moves_cursor
     }
 
+    /// Returns the width of the terminal.
+    pub(crate) fn columns(&self) -> usize {
+        self.terminal.columns()
+    }
+
     /// Returns the time until what is pending is to be written, if something is.
     pub(crate) fn due(&self) -> Option<Duration> {
         let since = self.last_frame.map_or(FRAME, |last| last.elapsed());
         (!self.pending.as_str().is_empty()).then(|| FRAME.saturating_sub(since))
     }
 
-    /// Writes a piece of the answer, or of what the model thinks, in a style.
+    /// Writes the next spans of an answer, with its lines broken between words.
+    pub(crate) fn spans(&mut self, spans: &[Span]) -> io::Result<()> {
+        for line in spans.split_inclusive(|span| span.text == "\n") {
+            for group in line.chunk_by(|a, b| a.is_prose && b.is_prose && b.text != "\n") {
+                match group {
+                    [span] if span.text == "\n" => {
+                        (self.gap, self.indent) = Default::default();
+                        self.add(&[], "\n");
+                    }
+                    [span] if !span.is_prose => {
+                        let is_mark = self.column == self.indent;
+                        self.add(&span.styles, &span.text);
+                        if is_mark {
+                            self.indent = self.column.min(self.terminal.columns() / 2);
+                        }
+                    }
+                    prose => self.prose(prose),
+                }
+            }
+        }
+        if self.due() == Some(Duration::ZERO) { self.draw() } else { Ok(()) }
+    }
+
+    /// Adds spans of one text, whose words stay in one line if they have room there.
+    fn prose(&mut self, spans: &[Span]) {
+        let text: String = spans.iter().map(|span| &*span.text).collect();
+        let ends = spans.iter().scan(0, |end, span| {
+            *end += span.text.len();
+            Some(*end)
+        });
+        let mut styles = ends.zip(spans.iter().map(|span| &*span.styles)).peekable();
+        let mut at = 0;
+        for word in words_of(&text) {
+            let (gap, gap_styles) = std::mem::take(&mut self.gap);
+            let continues = self.column == 0 && self.was_full;
+            let width = display_width(&gap) + display_width(&word);
+            if continues || self.column > self.indent && self.column + width > self.terminal.columns() {
+                if !continues {
+                    self.add(&[], "\n");
+                }
+                self.add(&[], &" ".repeat(self.indent));
+            } else {
+                self.add(&gap_styles, &gap);
+            }
+            let end = at + word.word.len();
+            while at < end {
+                while styles.next_if(|(ends, _)| *ends <= at).is_some() {}
+                let Some((ends, styles)) = styles.peek() else { break };
+                let until = end.min(*ends);
+                self.add(styles, &text[at..until]);
+                at = until;
+            }
+            while styles.next_if(|(ends, _)| *ends <= at).is_some() {}
+            let gap_styles = styles.peek().map_or_else(Vec::new, |(_, styles)| styles.to_vec());
+            self.gap = (word.whitespace.to_owned(), gap_styles);
+            at += word.whitespace.len();
+        }
+    }
+
+    /// Adds a text to what is written with the next frame.
+    fn add(&mut self, styles: &[Style], text: &str) {
+        let text = self.laid_out(text);
+        self.pending = std::mem::take(&mut self.pending).paint_all(styles, &text);
+    }
+
+    /// Writes a piece of the answer as it is, or of what the model thinks, in a style.
     pub(crate) fn piece(&mut self, style: Option<Style>, piece: &str) -> io::Result<()> {
         if !self.is_drawn() {
             self.column = if piece.ends_with('\n') { 0 } else { 1 };
@@ -77,12 +153,7 @@ impl Canvas {
                 None => Stream::Out.text(piece),
             };
         }
-        let text = self.laid_out(piece);
-        let pending = std::mem::take(&mut self.pending);
-        self.pending = match style {
-            Some(style) => pending.paint(style, &text),
-            None => pending.text(&text),
-        };
+        self.add(style.as_slice(), piece);
         if self.due() == Some(Duration::ZERO) { self.draw() } else { Ok(()) }
     }
 
@@ -120,6 +191,7 @@ impl Canvas {
 
     /// Ends the line of the answer, if it is in one.
     pub(crate) fn end_line(&mut self) -> io::Result<()> {
+        (self.gap, self.indent) = Default::default();
         if self.column > 0 { self.piece(None, "\n") } else { Ok(()) }
     }
 
@@ -206,6 +278,7 @@ mod tests {
     use std::num::NonZero;
 
     use super::*;
+    use crate::output::Markdown;
 
     fn canvas(columns: usize) -> Canvas {
         let mut canvas = Canvas::new(Terminal::of_test(columns));
@@ -264,6 +337,40 @@ mod tests {
                 }
                 canvas.finish().unwrap();
                 assert_eq!(shown(&canvas, columns), screen(columns, [&*written]), "{columns} columns, seed {seed}");
+            }
+        }
+    }
+
+    /// Writes a text in pieces of this many characters.
+    fn answered(columns: usize, text: &str, size: usize) -> String {
+        let (mut canvas, mut markdown) = (canvas(columns), Markdown::new(true));
+        for (number, piece) in text.chars().collect::<Vec<_>>().chunks(size).enumerate() {
+            let spans = markdown.push(&piece.iter().collect::<String>(), columns);
+            canvas.spans(&spans).unwrap();
+            if number % 3 == 0 {
+                canvas.set_footer(footer(&canvas, number)).unwrap();
+            }
+        }
+        let rest = markdown.end(columns);
+        canvas.spans(&rest).unwrap();
+        canvas.finish().unwrap();
+        shown(&canvas, columns)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn words_of_an_answer_stay_whole_at_any_width() {
+        let words: Vec<_> = (0..60).map(|number| format!("{}{number}", "word".repeat(number % 4 + 1))).collect();
+        let prose = words.join(" ");
+        let text = format!("{prose}\n- **{}** and {prose}\n  1. {prose}\n漢字かな交じりの文章{prose}", words[3]);
+        for columns in [40, 80, 200] {
+            let whole = answered(columns, &text, text.len());
+            for word in &words {
+                assert_eq!(whole.matches(&**word).count(), text.matches(&**word).count(), "{columns}: {word}\n{whole}");
+            }
+            let hanging = whole.lines().filter(|line| line.starts_with("  word")).count();
+            assert!(hanging > 0, "{whole}");
+            for size in [1, 2, 3, 5, 8, 13, 100] {
+                assert_eq!(answered(columns, &text, size), whole, "{columns} columns, pieces of {size}");
             }
         }
     }

@@ -97,6 +97,11 @@ impl Progress {
         }
     }
 
+    /// Whether the terminal shows styles.
+    pub(crate) fn has_colors(&self) -> bool {
+        self.terminal.colors
+    }
+
     /// Returns the time until the next [`Progress::redraw`]; `None` if nothing is animated.
     pub(crate) fn interval(&self) -> Option<Duration> {
         let is_animated = self.canvas.is_drawn() && (self.waiting.is_some() || !self.calls.is_empty());

@@ -16,7 +16,7 @@ use super::super::files;
 use super::keys::Keys;
 use super::progress::Progress;
 use super::typed_line::Asked;
-use crate::output::{Above, PieceCleaner, Stream, Style};
+use crate::output::{Above, Markdown, PieceCleaner, Stream, Style};
 
 /// A turn that is being printed.
 pub(crate) struct TurnView {
@@ -24,6 +24,7 @@ pub(crate) struct TurnView {
     /// The text of the current step so far, as the model sent it.
     streamed: String,
     cleaner: PieceCleaner,
+    markdown: Markdown,
     /// The part to which the last piece of text belongs.
     part: u32,
     /// Whether reasoning is printed.
@@ -79,7 +80,8 @@ impl Inputs {
 impl TurnView {
     pub(crate) fn new(progress: Progress, inputs: Inputs, shows_reasoning: bool) -> Self {
         let (streamed, cleaner) = (String::new(), PieceCleaner::default());
-        Self { progress, streamed, cleaner, part: 0, shows_reasoning, thinking: None, inputs }
+        let markdown = Markdown::new(progress.has_colors());
+        Self { progress, streamed, cleaner, markdown, part: 0, shows_reasoning, thinking: None, inputs }
     }
 
     /// Returns what was printed and typed.
@@ -221,9 +223,10 @@ impl TurnView {
     /// Ends the line of the answer, if it is in one.
     fn end_line(&mut self) -> io::Result<()> {
         let rest = self.cleaner.end();
-        if !rest.is_empty() {
-            self.progress.canvas.piece(None, &rest)?;
-        }
+        self.answer(&rest)?;
+        let columns = self.progress.canvas.columns();
+        let rest = self.markdown.end(columns);
+        self.progress.canvas.spans(&rest)?;
         self.progress.canvas.end_line()
     }
 
@@ -231,7 +234,20 @@ impl TurnView {
         self.streamed.push_str(piece);
         self.progress.model_answers();
         let piece = self.cleaner.push(piece);
-        if piece.is_empty() { Ok(()) } else { self.progress.canvas.piece(None, &piece) }
+        self.answer(&piece)
+    }
+
+    /// Prints a piece of the answer: as it is where lines cannot be redrawn, which is no terminal for people.
+    fn answer(&mut self, piece: &str) -> io::Result<()> {
+        let canvas = &mut self.progress.canvas;
+        if piece.is_empty() {
+            return Ok(());
+        }
+        if !canvas.is_drawn() {
+            return canvas.piece(None, piece);
+        }
+        let spans = self.markdown.push(piece, canvas.columns());
+        canvas.spans(&spans)
     }
 
     fn event(&mut self, event: &RuntimeEvent) -> io::Result<()> {
