@@ -55,7 +55,7 @@ impl Markdown {
         Self { is_styled, ..Self::default() }
     }
 
-    /// Returns what is to be printed after `piece` has arrived, on a terminal of this width.
+    /// Takes a piece. Returns what is to be printed of the lines that are complete with it, on a terminal of this width.
     pub(crate) fn push(&mut self, piece: &str, columns: usize) -> Vec<Span> {
         let mut spans = Vec::new();
         for char in piece.chars() {
@@ -68,6 +68,12 @@ impl Markdown {
                 self.rest_of_line(&mut spans);
             }
         }
+        spans
+    }
+
+    /// Returns what is to be printed of the line that is not complete. It takes longer than [`Markdown::push`].
+    pub(crate) fn settle(&mut self) -> Vec<Span> {
+        let mut spans = Vec::new();
         if self.fence.is_none() && self.table.is_empty() {
             let shown = match self.is_styled {
                 true => shown(settled(&self.line)),
@@ -445,6 +451,7 @@ mod tests {
                 let mut spans = Vec::new();
                 for piece in chars.chunks(size) {
                     spans.extend(markdown.push(&piece.iter().collect::<String>(), columns));
+                    spans.extend(markdown.settle());
                 }
                 spans.extend(markdown.end(columns));
                 assert_eq!(marked(&spans), expected, "pieces of {size}");
@@ -455,9 +462,13 @@ mod tests {
     #[test]
     fn words_are_returned_before_their_line_ends() {
         let mut markdown = Markdown::new(true);
-        assert_eq!(marked(&markdown.push("- one **two** thr", 80)), "‹C›• ‹›one ‹B›two");
-        assert_eq!(marked(&markdown.push("ee *fo", 80)), " three");
-        assert_eq!(marked(&markdown.push("ur* ", 80)), " ‹I›four");
+        let mut shows = |piece: &str| {
+            assert!(markdown.push(piece, 80).is_empty());
+            marked(&markdown.settle())
+        };
+        assert_eq!(shows("- one **two** thr"), "‹C›• ‹›one ‹B›two");
+        assert_eq!(shows("ee *fo"), " three");
+        assert_eq!(shows("ur* "), " ‹I›four");
     }
 
     #[test]
@@ -467,6 +478,7 @@ mod tests {
         let mut spans = Vec::new();
         for piece in text.as_bytes().chunks(5) {
             spans.extend(markdown.push(std::str::from_utf8(piece).unwrap(), 80));
+            spans.extend(markdown.settle());
             assert!(markdown.line.len() <= LONGEST + 6);
         }
         spans.extend(markdown.end(80));

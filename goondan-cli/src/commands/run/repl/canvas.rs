@@ -37,6 +37,8 @@ pub(crate) struct Canvas {
     indent: usize,
     /// Content that is not written yet.
     pending: Styled,
+    /// Whether more of the answer is there once a frame is due.
+    has_more: bool,
     footer: Footer,
     /// How many lines the cursor is below the end of the answer, and the column of that; `None` if nothing is drawn there.
     drawn: Option<(usize, usize)>,
@@ -54,6 +56,7 @@ impl Canvas {
             column: 0,
             was_full: false,
             gap: Default::default(),
+            has_more: false,
             indent: 0,
             footer: Footer::default(),
             drawn: None,
@@ -75,12 +78,22 @@ impl Canvas {
 
     /// Returns the time until what is pending is to be written, if something is.
     pub(crate) fn due(&self) -> Option<Duration> {
-        let since = self.last_frame.map_or(FRAME, |last| last.elapsed());
-        (!self.pending.as_str().is_empty()).then(|| FRAME.saturating_sub(since))
+        (self.has_more || !self.pending.as_str().is_empty()).then(|| self.until_frame())
     }
 
-    /// Writes the next spans of an answer, with its lines broken between words.
-    pub(crate) fn spans(&mut self, spans: &[Span]) -> io::Result<()> {
+    fn until_frame(&self) -> Duration {
+        let since = self.last_frame.map_or(FRAME, |last| last.elapsed());
+        FRAME.saturating_sub(since)
+    }
+
+    /// Whether a frame is due, for which more of the answer may be given. If none is, one will be.
+    pub(crate) fn takes_more(&mut self) -> bool {
+        self.has_more = self.until_frame() > Duration::ZERO;
+        !self.has_more
+    }
+
+    /// Adds the next spans of an answer to what is written with the next frame, its lines broken between words.
+    pub(crate) fn spans(&mut self, spans: &[Span]) {
         for line in spans.split_inclusive(|span| span.text == "\n") {
             for group in line.chunk_by(|a, b| a.is_prose && b.is_prose && b.text != "\n") {
                 match group {
@@ -99,6 +112,10 @@ impl Canvas {
                 }
             }
         }
+    }
+
+    /// Writes what is pending, if a frame is due.
+    pub(crate) fn draw_if_due(&mut self) -> io::Result<()> {
         if self.due() == Some(Duration::ZERO) { self.draw() } else { Ok(()) }
     }
 
@@ -154,7 +171,7 @@ impl Canvas {
             };
         }
         self.add(style.as_slice(), piece);
-        if self.due() == Some(Duration::ZERO) { self.draw() } else { Ok(()) }
+        self.draw_if_due()
     }
 
     /// Returns the piece as it is written, and takes in where the cursor is behind it. Tabs become spaces, and lines that
@@ -346,13 +363,16 @@ mod tests {
         let (mut canvas, mut markdown) = (canvas(columns), Markdown::new(true));
         for (number, piece) in text.chars().collect::<Vec<_>>().chunks(size).enumerate() {
             let spans = markdown.push(&piece.iter().collect::<String>(), columns);
-            canvas.spans(&spans).unwrap();
+            canvas.spans(&spans);
+            let settled = markdown.settle();
+            canvas.spans(&settled);
+            canvas.draw_if_due().unwrap();
             if number % 3 == 0 {
                 canvas.set_footer(footer(&canvas, number)).unwrap();
             }
         }
         let rest = markdown.end(columns);
-        canvas.spans(&rest).unwrap();
+        canvas.spans(&rest);
         canvas.finish().unwrap();
         shown(&canvas, columns)
     }
@@ -377,17 +397,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn many_pieces_make_few_frames() {
-        let mut canvas = canvas(80);
+        let (mut canvas, mut markdown) = (canvas(80), Markdown::new(true));
         let mut text = String::new();
         for number in 0..10_000 {
             if number % 100 == 0 {
                 canvas.set_footer(footer(&canvas, number)).unwrap();
             }
-            let word = format!("word {number}, ");
-            canvas.piece(None, &word).unwrap();
+            let word = format!("**word** {number}, ");
+            canvas.spans(&markdown.push(&word, 80));
+            if canvas.takes_more() {
+                canvas.spans(&markdown.settle());
+            }
+            canvas.draw_if_due().unwrap();
             text.push_str(&word);
             tokio::time::advance(Duration::from_micros(100)).await;
         }
+        canvas.spans(&markdown.end(80));
         canvas.finish().unwrap();
         let frames = canvas.frames.unwrap();
         let (frames, bytes) = (frames.len(), frames.iter().map(String::len).sum::<usize>());

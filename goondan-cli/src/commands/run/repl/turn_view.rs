@@ -106,7 +106,10 @@ impl TurnView {
                     }
                 }
                 Either::Right(Either::Right(Either::Left(line))) => self.progress.canvas.lines(&line)?,
-                Either::Right(Either::Right(Either::Right(()))) => self.progress.redraw(),
+                Either::Right(Either::Right(Either::Right(()))) => {
+                    self.line_so_far();
+                    self.progress.redraw();
+                }
             }
         }
         let result = turn.finish().await;
@@ -226,7 +229,7 @@ impl TurnView {
         self.answer(&rest)?;
         let columns = self.progress.canvas.columns();
         let rest = self.markdown.end(columns);
-        self.progress.canvas.spans(&rest)?;
+        self.progress.canvas.spans(&rest);
         self.progress.canvas.end_line()
     }
 
@@ -247,7 +250,17 @@ impl TurnView {
             return canvas.piece(None, piece);
         }
         let spans = self.markdown.push(piece, canvas.columns());
-        canvas.spans(&spans)
+        canvas.spans(&spans);
+        self.line_so_far();
+        self.progress.canvas.draw_if_due()
+    }
+
+    /// Gives the next frame what can be printed of the line that is not complete, if it is due.
+    fn line_so_far(&mut self) {
+        let canvas = &mut self.progress.canvas;
+        if canvas.takes_more() {
+            canvas.spans(&self.markdown.settle());
+        }
     }
 
     fn event(&mut self, event: &RuntimeEvent) -> io::Result<()> {
