@@ -50,7 +50,7 @@ fn split<'a>(expression: &'a str, word: &str) -> Vec<&'a str> {
 /// Returns whether an SPDX expression can be met with these licences. `/` is the old form of `OR`.
 fn allowed(expression: &str, licences: &BTreeSet<&str>) -> bool {
     let any = |expression: &str| split(expression, " OR ").into_iter().any(|part| all(part, licences));
-    expression.split('/').any(any)
+    expression.split('/').map(str::trim).any(any)
 }
 
 fn all(expression: &str, licences: &BTreeSet<&str>) -> bool {

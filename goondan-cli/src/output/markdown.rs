@@ -7,7 +7,9 @@
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use textwrap::core::display_width;
 
-use super::Style;
+#[cfg(feature = "highlight")]
+use super::highlight::Highlighter;
+use super::{Span, Style};
 
 /// How long a line may be, in bytes, until it ends at its next space.
 const LONGEST: usize = 4096;
@@ -15,25 +17,6 @@ const LONGEST: usize = 4096;
 const MOST_ROWS: usize = 200;
 /// Stands between the cells of a table, and before each line of a quotation.
 const BAR: &str = "│ ";
-
-/// A piece of text in styles. Its control characters are not replaced.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Span {
-    pub(crate) text: String,
-    pub(crate) styles: Vec<Style>,
-    /// Whether its words stay in one line only if they have room there. Otherwise they are not moved.
-    pub(crate) is_prose: bool,
-}
-
-impl Span {
-    fn plain(text: &str) -> Self {
-        Self { text: text.to_owned(), styles: Vec::new(), is_prose: true }
-    }
-
-    fn fixed(text: String, styles: &[Style]) -> Self {
-        Self { text, styles: styles.to_vec(), is_prose: false }
-    }
-}
 
 /// An answer that arrives in pieces.
 #[derive(Debug, Default)]
@@ -46,6 +29,9 @@ pub(crate) struct Markdown {
     returned: usize,
     /// The characters with which the block of code ends, if the line is in one.
     fence: Option<String>,
+    /// Colours the block of code.
+    #[cfg(feature = "highlight")]
+    code: Option<Highlighter>,
     /// The rows of a table that has not ended.
     table: Vec<String>,
 }
@@ -113,6 +99,8 @@ impl Markdown {
         match (&self.fence, marks) {
             (None, Some(marks)) => {
                 self.fence = Some(marks.to_owned());
+                #[cfg(feature = "highlight")]
+                (self.code = language_of(&self.line, marks).and_then(Highlighter::new));
                 spans.push(Span::fixed(std::mem::take(&mut self.line), &[Style::Dim]));
             }
             (Some(fence), Some(marks)) if marks.starts_with(&**fence) && self.line.trim() == marks => {
@@ -128,11 +116,24 @@ impl Markdown {
     fn rest_of_line(&mut self, spans: &mut Vec<Span>) {
         let line = std::mem::take(&mut self.line);
         match self.fence {
-            Some(_) => spans.push(Span::fixed(line, &[Style::Cyan])),
+            Some(_) => spans.extend(self.code_line(line)),
             None if self.is_styled => self.take(shown(&line), spans),
             None => self.take(vec![Span::plain(&line)], spans),
         }
         self.returned = 0;
+    }
+
+    #[cfg(feature = "highlight")]
+    fn code_line(&mut self, line: String) -> Vec<Span> {
+        match &mut self.code {
+            Some(code) => code.line(&line),
+            None => vec![Span::fixed(line, &[Style::Cyan])],
+        }
+    }
+
+    #[cfg(not(feature = "highlight"))]
+    fn code_line(&mut self, line: String) -> Vec<Span> {
+        vec![Span::fixed(line, &[Style::Cyan])]
     }
 
     /// Takes what was not returned of what is shown of the line.
@@ -172,6 +173,12 @@ fn fence_of(line: &str) -> Option<&str> {
     let marks = line.len() - line.trim_start_matches(first).len();
     let is_fence = marks >= 3 && !line.get(marks..).is_some_and(|rest| first == '`' && rest.contains('`'));
     is_fence.then(|| line.get(..marks)).flatten()
+}
+
+/// Returns the language that the first line of a block of code names.
+#[cfg(feature = "highlight")]
+fn language_of<'l>(line: &'l str, marks: &str) -> Option<&'l str> {
+    line.trim_start().strip_prefix(marks)?.split([' ', ',', '{', '\t']).find(|word| !word.is_empty())
 }
 
 /// Returns the beginning of an incomplete line that is shown as it will be in the complete line.
@@ -400,7 +407,7 @@ mod tests {
 
     const ANSWER: &str = "# The *plan*\n\nUse **`cargo test`** and _then_ commit; see [the book](https://x.y/z \"t\") or \
         <https://a.b>, a_snake_case, 2 * 3 * 4, x[0], [1] and ~~no~~ *open.\n- **First**: one\n  - nested `a b`\n12. twelfth\n> a \
-        quotation with **bold**\n\n```rust\nfn main() { /* **x** */ }\n    // deeper\n```\n| a | b |\n|---|---|\n| 1 | `two` |\n\n---\n\
+        quotation with **bold**\n\n```none\nfn main() { /* **x** */ }\n    // deeper\n```\n| a | b |\n|---|---|\n| 1 | `two` |\n\n---\n\
         漢字の**太字**です。続き\n[ref]: https://hidden.example\n**never closed and `neither\n| no table |\nend";
 
     /// Returns each text with the first letters of its styles.
@@ -430,7 +437,7 @@ mod tests {
     fn an_answer_is_shown_in_styles() {
         let shown = "‹BU›The ‹BUI›plan‹›\n\nUse ‹BC›cargo test‹› and ‹I›then‹› commit; see ‹U›the book‹D› (https://x.y/z)‹› or \
             ‹U›https://a.b‹›, a_snake_case, 2 * 3 * 4, x[0], [1] and ‹S›no‹› *open.\n‹C›• ‹B›First‹›: one\n  ‹C›• ‹›nested ‹C›a b‹›\n\
-            ‹C›12. ‹›twelfth\n‹D›│ ‹›a quotation with ‹B›bold‹›\n\n‹D›```rust‹›\n‹C›fn main() { /* **x** */ }‹›\n‹C›    // deeper‹›\n\
+            ‹C›12. ‹›twelfth\n‹D›│ ‹›a quotation with ‹B›bold‹›\n\n‹D›```none‹›\n‹C›fn main() { /* **x** */ }‹›\n‹C›    // deeper‹›\n\
             ‹D›```‹›\n‹B›a‹›‹D› │ ‹B›b‹›\n‹D›──┼────‹›\n1‹D› │ ‹C›two‹›\n\n";
         let whole = whole(ANSWER, 80);
         assert!(whole.starts_with(shown), "{whole}");

@@ -10,6 +10,8 @@ mod clean;
 pub(crate) mod cost;
 pub(crate) mod diagnostics;
 mod excerpt;
+#[cfg(feature = "highlight")]
+mod highlight;
 mod markdown;
 pub(crate) mod message;
 mod stream;
@@ -21,9 +23,9 @@ use goondan::{Error, Result};
 
 pub(crate) use above::{Above, eprint_log};
 pub(crate) use clean::{PieceCleaner, clean, first_line};
-pub(crate) use markdown::{Markdown, Span, words_of};
+pub(crate) use markdown::{Markdown, words_of};
 pub(crate) use stream::Stream;
-pub(crate) use styled::{Style, Styled};
+pub(crate) use styled::{Span, Style, Styled};
 
 /// Prints `text`, the result of a command for people, to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {

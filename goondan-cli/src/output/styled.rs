@@ -18,6 +18,27 @@ pub(crate) enum Style {
     Cyan = 36,
 }
 
+/// A piece of text in styles. Its control characters are not replaced.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) text: String,
+    pub(crate) styles: Vec<Style>,
+    /// Whether its words stay in one line only if they have room there. Otherwise they are not moved.
+    pub(crate) is_prose: bool,
+}
+
+impl Span {
+    /// A text whose lines are broken between words.
+    pub(super) fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), styles: Vec::new(), is_prose: true }
+    }
+
+    /// A text that is printed as it is.
+    pub(super) fn fixed(text: String, styles: &[Style]) -> Self {
+        Self { text, styles: styles.to_vec(), is_prose: false }
+    }
+}
+
 /// A text under construction: pieces of content, which are cleaned, and escape sequences of goondan's own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Styled {

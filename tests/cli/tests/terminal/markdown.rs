@@ -39,7 +39,13 @@ fn an_answer_is_styled_at_any_width() {
         screen.contains(shown);
         screen.send("/quit\r");
         let raw = screen.raw_at_end();
-        for styled in ["\x1b[1mplan\x1b[0m", "\x1b[36mcargo\x1b[0m", "\x1b[3mfirst\x1b[0m", "\x1b[4mguide\x1b[0m"] {
+        for styled in [
+            "\x1b[1mplan\x1b[0m",
+            "\x1b[36mcargo\x1b[0m",
+            "\x1b[3mfirst\x1b[0m",
+            "\x1b[36mlet\x1b[0m",
+            "\x1b[4mguide\x1b[0m",
+        ] {
             assert!(raw.contains(styled), "{styled:?}: {raw}");
         }
     }
