@@ -23,6 +23,8 @@ const BAR: &str = "│ ";
 pub(crate) struct Markdown {
     /// Whether the text is styled, and not shown as it is.
     is_styled: bool,
+    /// The style of a text that is shown as it is.
+    style: Option<Style>,
     /// What has arrived of the line.
     line: String,
     /// How many bytes of what is shown of the line were returned.
@@ -39,6 +41,11 @@ pub(crate) struct Markdown {
 impl Markdown {
     pub(crate) fn new(is_styled: bool) -> Self {
         Self { is_styled, ..Self::default() }
+    }
+
+    /// A text in one style, which is shown as it is.
+    pub(crate) fn plain(style: Style) -> Self {
+        Self { style: Some(style), ..Self::default() }
     }
 
     /// Takes a piece. Returns what is to be printed of the lines that are complete with it, on a terminal of this width.
@@ -63,7 +70,7 @@ impl Markdown {
         if self.fence.is_none() && self.table.is_empty() {
             let shown = match self.is_styled {
                 true => shown(settled(&self.line)),
-                false => vec![Span::plain(&self.line[..whole_words(&self.line)])],
+                false => self.as_it_is(&self.line[..whole_words(&self.line)]),
             };
             self.take(shown, &mut spans);
         }
@@ -118,7 +125,7 @@ impl Markdown {
         match self.fence {
             Some(_) => spans.extend(self.code_line(line)),
             None if self.is_styled => self.take(shown(&line), spans),
-            None => self.take(vec![Span::plain(&line)], spans),
+            None => self.take(self.as_it_is(&line), spans),
         }
         self.returned = 0;
     }
@@ -134,6 +141,10 @@ impl Markdown {
     #[cfg(not(feature = "highlight"))]
     fn code_line(&mut self, line: String) -> Vec<Span> {
         vec![Span::fixed(line, &[Style::Cyan])]
+    }
+
+    fn as_it_is(&self, text: &str) -> Vec<Span> {
+        vec![Span { styles: self.style.into_iter().collect(), ..Span::plain(text) }]
     }
 
     /// Takes what was not returned of what is shown of the line.

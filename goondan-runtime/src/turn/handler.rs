@@ -1,5 +1,6 @@
 //! Running the handler of a tool, and the host behind its context.
 
+use std::future::poll_fn;
 use std::path::Path;
 use std::pin::pin;
 
@@ -46,8 +47,12 @@ impl<'a> HandlerHost<'a> {
         let ctx = ToolContext::new(self);
         let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
         // Pinned here, because each future around it would store it twice.
-        let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input.take()).await }));
-        let handler = self.progress.telling(self.step.reporter, handler);
+        let mut handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input.take()).await }));
+        let handler = poll_fn(move |cx| {
+            let polled = handler.as_mut().poll(cx);
+            self.progress.polled(self.step.reporter, polled.is_ready(), cx);
+            polled
+        });
         match within(limit, watched(name, handler)).await {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));

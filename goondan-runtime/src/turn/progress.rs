@@ -1,8 +1,7 @@
 //! The progress of a tool call: told to what watches the turn and on the bus, and never stored.
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::{Poll, ready};
+use std::pin::Pin;
+use std::task::Context;
 use std::time::Duration;
 
 use goondan_core::host::secret::mask;
@@ -15,20 +14,21 @@ use super::report::Reporter;
 /// The least time between two updates that are told of one call: at most 20 a second.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How far one call is, and when that was last told.
+/// How far one call is, once it has said it. Small, because each call has one in its future.
 #[derive(Default)]
-pub(super) struct CallProgress(Lock<Limited>);
+pub(super) struct CallProgress(Lock<Option<Box<Limited>>>);
 
-#[derive(Default)]
 struct Limited {
-    told: Option<Instant>,
+    told: Instant,
     /// What was said since then, if something was.
     newest: Option<ToolProgress>,
+    /// Ends when that is to be told.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl CallProgress {
     /// Tells how far the call is, unless there is no receiver. If the previous update was told just now, the newest one
-    /// is told later by [`CallProgress::telling`].
+    /// is told later by [`CallProgress::polled`].
     pub(super) fn tell(
         &self,
         reporter: &Reporter<'_>,
@@ -46,50 +46,44 @@ impl CallProgress {
         progress.total = total.filter(|total| total.is_finite());
         let now = Instant::now();
         let mut limited = self.0.lock();
-        if limited.told.is_some_and(|told| now - told < INTERVAL) {
-            limited.newest = Some(progress);
-            return;
+        match &mut *limited {
+            Some(limited) if now - limited.told < INTERVAL => {
+                limited.newest = Some(progress);
+                return;
+            }
+            Some(limited) => (limited.told, limited.newest) = (now, None),
+            None => *limited = Some(Box::new(Limited { told: now, newest: None, timer: None })),
         }
-        *limited = Limited { told: Some(now), newest: None };
         drop(limited);
         send(reporter, progress);
     }
 
-    /// Runs the handler of the call, and tells meanwhile what is to be told later; the last of it before the call ends.
-    pub(super) async fn telling<T>(&self, reporter: &Reporter<'_>, handler: impl Future<Output = T>) -> T {
-        let mut handler = pin!(handler);
-        // On the heap, because most calls need none.
-        let mut timer: Option<Pin<Box<Sleep>>> = None;
-        let answer = poll_fn(|cx| {
-            if let Poll::Ready(answer) = handler.as_mut().poll(cx) {
-                return Poll::Ready(answer);
-            }
-            while let Some(due) = self.due() {
-                let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
-                if timer.deadline() != due {
-                    timer.as_mut().reset(due);
-                }
-                ready!(timer.as_mut().poll(cx));
-                self.tell_newest(reporter);
-            }
-            Poll::Pending
-        })
-        .await;
-        self.tell_newest(reporter);
-        answer
+    /// Tells what is to be told now that the handler of the call was polled, and wakes it when something is later. What
+    /// was said last is told before the call ends.
+    pub(super) fn polled(&self, reporter: &Reporter<'_>, has_ended: bool, cx: &mut Context<'_>) {
+        if self.0.lock().as_ref().is_some_and(|limited| limited.newest.is_some()) {
+            self.tell_newest(reporter, has_ended, cx);
+        }
     }
 
-    fn due(&self) -> Option<Instant> {
-        let limited = self.0.lock();
-        limited.newest.as_ref().and(limited.told).map(|told| told + INTERVAL)
-    }
-
-    fn tell_newest(&self, reporter: &Reporter<'_>) {
-        let mut limited = self.0.lock();
-        let Some(newest) = limited.newest.take() else { return };
-        limited.told = Some(Instant::now());
-        drop(limited);
-        send(reporter, newest);
+    #[cold]
+    fn tell_newest(&self, reporter: &Reporter<'_>, has_ended: bool, cx: &mut Context<'_>) {
+        let mut locked = self.0.lock();
+        let Some(limited) = &mut *locked else { return };
+        if !has_ended {
+            let due = limited.told + INTERVAL;
+            let timer = limited.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
+            if timer.deadline() != due {
+                timer.as_mut().reset(due);
+            }
+            if timer.as_mut().poll(cx).is_pending() {
+                return;
+            }
+        }
+        limited.told = Instant::now();
+        let newest = limited.newest.take();
+        drop(locked);
+        newest.into_iter().for_each(|newest| send(reporter, newest));
     }
 }
 

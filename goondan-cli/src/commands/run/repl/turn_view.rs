@@ -194,24 +194,24 @@ impl TurnView {
 
     fn reasoning(&mut self, piece: &str) -> io::Result<()> {
         if self.thinking.is_none() {
+            self.end_line()?;
             self.thinking = Some(Instant::now());
             self.progress.thinks();
+            self.markdown = Markdown::plain(Style::Dim);
         }
         if !self.shows_reasoning {
             return Ok(());
         }
         self.progress.model_answers();
         let piece = self.cleaner.push(piece);
-        if !piece.is_empty() {
-            self.progress.canvas.piece(Some(Style::Dim), &piece)?;
-        }
-        Ok(())
+        self.print(Some(Style::Dim), &piece)
     }
 
     /// Folds the reasoning, if there was any, into one line with its duration.
     fn end_reasoning(&mut self) -> io::Result<()> {
         if let Some(since) = self.thinking.take() {
             self.end_line()?;
+            self.markdown = Markdown::new(self.progress.has_colors());
             self.progress.thought(since.elapsed());
         }
         Ok(())
@@ -226,7 +226,7 @@ impl TurnView {
     /// Ends the line of the answer, if it is in one.
     fn end_line(&mut self) -> io::Result<()> {
         let rest = self.cleaner.end();
-        self.answer(&rest)?;
+        self.print(None, &rest)?;
         let columns = self.progress.canvas.columns();
         let rest = self.markdown.end(columns);
         self.progress.canvas.spans(&rest);
@@ -237,17 +237,18 @@ impl TurnView {
         self.streamed.push_str(piece);
         self.progress.model_answers();
         let piece = self.cleaner.push(piece);
-        self.answer(&piece)
+        self.print(None, &piece)
     }
 
-    /// Prints a piece of the answer: as it is where lines cannot be redrawn, which is no terminal for people.
-    fn answer(&mut self, piece: &str) -> io::Result<()> {
+    /// Prints a piece of the answer, or of what the model thinks: in this style where the cursor cannot be moved, and
+    /// laid out elsewhere.
+    fn print(&mut self, style: Option<Style>, piece: &str) -> io::Result<()> {
         let canvas = &mut self.progress.canvas;
         if piece.is_empty() {
             return Ok(());
         }
         if !canvas.is_drawn() {
-            return canvas.piece(None, piece);
+            return canvas.piece(style, piece);
         }
         let spans = self.markdown.push(piece, canvas.columns());
         canvas.spans(&spans);
