@@ -18,7 +18,8 @@
 
 pub use goondan_core::{
     AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost, Event,
-    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged, KeptPrefix,
-    LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable, RequestPart,
-    RuntimeEvent, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef, ToolProgress, WorktreeMounted,
+    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, ExtensionShown, ItemState,
+    KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable,
+    RequestPart, RuntimeEvent, Shown, ShownItem, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef,
+    ToolProgress, WorktreeMounted,
 };

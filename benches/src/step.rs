@@ -9,7 +9,7 @@ use goondan_core::{
     AgentDelegate, AgentEvent, AgentName, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Conversation,
     Deliveries, Error, Event, EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost,
     ExtensionInfo, ExtensionName, InstanceKey, LayerInfo, LogHost, LogLevel, Message, MiddlewareKind, ReloadEffect,
-    Result, Step, StepResult,
+    Result, Shown, Step, StepResult,
 };
 use goondan_runtime::idle::{IdleRun, StepFields};
 use serde_json::{Map, Value, json};
@@ -66,6 +66,7 @@ impl ExtensionHost for Collector {
     }
     fn unsubscribe(&self, _: u64) {}
     fn emit(&self, _: Event) {}
+    fn show(&self, _: Shown) {}
     fn delegate(&self, _: AgentDelegate) {}
     fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
         Box::pin(async { AgentReloadAnswer::new(request.id, ReloadEffect::None, None) })

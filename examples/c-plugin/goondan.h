@@ -147,6 +147,12 @@ typedef struct {
     void (*result_release)(uint32_t kind, void *result);
 } goondan_host_table;
 
+/* Since 1.2; `base.size` says whether the host has it. */
+typedef struct goondan_host_table_1_2 {
+    goondan_host_table base;
+    void (*extension_show)(const void *handle, goondan_text shown);
+} goondan_host_table_1_2;
+
 typedef struct {
     size_t size;
     size_t (*extension_count)(void);

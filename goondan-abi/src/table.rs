@@ -27,7 +27,7 @@ pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 pub const ABI_MAJOR: u32 = 1;
 
 /// Grows with the entries, fields and forms that are added. A library declares the lowest one that its host must have.
-pub const ABI_MINOR: u32 = 1;
+pub const ABI_MINOR: u32 = 2;
 
 /// The lowest [`ABI_MINOR`] of a host that can load a library of this version.
 pub const NEEDED_MINOR: u32 = 0;
@@ -386,6 +386,18 @@ pub struct HostTable {
         unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Drops a result that is not returned as the outcome of a call.
     pub result_release: unsafe extern "C" fn(kind: u32, result: *mut c_void),
+}
+
+/// The table of a host of version 1.2 or later: a [`HostTable`], and what was added behind it. A library reads an entry
+/// of it only if the `size` of the table covers it.
+#[repr(C)]
+pub struct HostTable1_2 {
+    /// The functions of version 1.0.
+    pub base: HostTable,
+    /// Since 1.2. Shows something to the person, and emits the event `extension.shown`. `shown` is JSON with its `type`:
+    /// `note` has `text`; `status` has `id` and `text`; `list` has `id`, `title` and `items` with `state` (`open`,
+    /// `active`, `done`, `failed`) and `text`; `difference` has `diff`. A missing id is empty.
+    pub extension_show: unsafe extern "C" fn(handle: *const c_void, shown: Text),
 }
 
 /// Snapshot: the messages at the start of the turn.

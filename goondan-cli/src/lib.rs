@@ -71,6 +71,8 @@ use message_compaction as _;
 use message_window as _;
 #[cfg(feature = "oauth")]
 use oauth as _;
+#[cfg(feature = "plan")]
+use plan as _;
 #[cfg(feature = "retry")]
 use retry as _;
 #[cfg(feature = "shared")]

@@ -30,6 +30,7 @@ mod name;
 mod outcome;
 mod panic;
 pub mod secret;
+mod shown;
 
 mod presentation;
 
@@ -78,15 +79,17 @@ pub use conversation::{
 
 pub use event::{
     AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost,
-    Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged,
-    KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable,
-    RequestPart, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
+    Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, KeptPrefix,
+    LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable, RequestPart,
+    RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
 };
 
 pub use model_call::{
     CacheUse, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,
     ToolChoice,
 };
+
+pub use shown::{ExtensionShown, ItemState, Shown, ShownItem};
 
 pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, RequestTicket};
 

@@ -145,7 +145,7 @@ fn is_seen(char: char) -> bool {
 }
 
 /// Returns the text in one line of at most `limit` characters.
-fn in_one_line(text: &str, limit: usize) -> String {
+pub(crate) fn in_one_line(text: &str, limit: usize) -> String {
     let masked = mask(text);
     // As many words as there may be characters: what is behind them is not looked at.
     let words = masked.split_whitespace().take(limit + 1);
@@ -157,6 +157,13 @@ fn in_one_line(text: &str, limit: usize) -> String {
         line.extend(word.chars().take(limit + 1).map(|char| if is_seen(char) { char } else { UNSEEN }));
     }
     cut(line.chars(), limit)
+}
+
+/// Returns the first `limit` characters of the text, whose lines it keeps.
+pub(crate) fn in_lines(text: &str, limit: usize) -> String {
+    let masked = mask(text);
+    let chars = masked.chars().filter(|char| *char != '\r');
+    cut(chars.map(|char| if is_seen(char) || matches!(char, '\n' | '\t') { char } else { UNSEEN }), limit)
 }
 
 /// Returns the first `limit` characters; an ellipsis is the last of them if there are more.

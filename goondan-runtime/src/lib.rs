@@ -34,6 +34,7 @@ pub mod idle;
 #[doc(hidden)]
 pub mod nearest;
 pub mod schema;
+mod showing;
 
 mod ports;
 

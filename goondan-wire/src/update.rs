@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan_core::{MessageEvent, RuntimeEvent, ToolCallId, TurnId};
+use goondan_core::{ExtensionName, MessageEvent, RuntimeEvent, Shown, ToolCallId, TurnId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -88,6 +88,15 @@ pub enum Update {
         total: Option<f64>,
         /// What the call is at.
         text: String,
+    },
+    /// Something that an extension shows to the person.
+    Shown {
+        /// The turn.
+        turn_id: TurnId,
+        /// The extension.
+        extension: ExtensionName,
+        /// What it shows.
+        shown: Shown,
     },
     /// A change of the conversation, as it is stored.
     Message {

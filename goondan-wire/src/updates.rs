@@ -1,6 +1,6 @@
 //! From the updates of a [`TurnStream`](goondan_runtime::TurnStream) to those of this crate.
 
-use goondan_core::TurnId;
+use goondan_core::{ExtensionShown, TurnId};
 use goondan_runtime::TurnUpdate;
 
 use crate::update::{Reported, Update};
@@ -37,6 +37,7 @@ impl Updates {
             TurnUpdate::Progress { call: tool_call_id, done, total, text } => {
                 Update::Progress { turn_id, tool_call_id, done, total, text }
             }
+            TurnUpdate::Shown(ExtensionShown { extension, shown, .. }) => Update::Shown { turn_id, extension, shown },
             TurnUpdate::Message(event) => Update::Message { turn_id, event },
             _ => return None,
         })

@@ -61,6 +61,7 @@ mod retried;
 mod rough;
 mod router_mistakes;
 mod shared_state;
+mod shown;
 mod sizes;
 mod skip;
 mod state;

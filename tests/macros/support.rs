@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use goondan::conversation::{Message, ToolOutput};
-use goondan::event::{AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern};
+use goondan::event::{
+    AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern, Shown,
+};
 use goondan::extension::{
     AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, ExtensionInfo, LogHost,
     LogLevel, Logger,
@@ -63,6 +65,10 @@ impl ExtensionHost for Recorder {
 
     fn emit(&self, event: Event) {
         self.emitted.lock().unwrap().push(event);
+    }
+
+    fn show(&self, _: Shown) {
+        panic!("no extension shows anything")
     }
 
     fn delegate(&self, _: AgentDelegate) {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::extension::ExtensionHandle;
 use super::runtime::{OwningScope, RuntimeRef};
-use super::{HOST, log, secret};
+use super::{HOST, Host, log, secret};
 use crate::bytes::answer;
 use crate::future::export;
 use crate::table::{
@@ -48,9 +48,9 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 
 unsafe extern "C" fn entry(host: *const HostTable, plugin: *mut *const PluginTable, error: *mut Buffer) -> i32 {
     // SAFETY: The contract makes the host pass a table that is valid as long as the process runs.
-    let host: &'static HostTable = unsafe { &*host };
+    let accept = || unsafe { accept(host) };
     // SAFETY: The contract makes the host pass a writable `error`.
-    let status = unsafe { answer(error, || accept(host)) };
+    let status = unsafe { answer(error, accept) };
     if status != NONE {
         return status;
     }
@@ -60,8 +60,13 @@ unsafe extern "C" fn entry(host: *const HostTable, plugin: *mut *const PluginTab
 }
 
 /// Stores the table of the host and returns `None`, or returns the reason why this host cannot be used.
-fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
-    // The library calls every entry without further checks, so the table must have all that are known here.
+///
+/// # Safety
+/// `table` must be valid as long as the process runs.
+unsafe fn accept(table: *const HostTable) -> Result<Option<Buffer>> {
+    // SAFETY: See above.
+    let host = unsafe { &*table };
+    // The library calls every entry of version 1.0 without further checks.
     if host.abi_major != ABI_MAJOR || host.size < size_of::<HostTable>() {
         let message = format!(
             "the library was built for ABI {ABI_MAJOR}.{NEEDED_MINOR}; the host speaks {}.{}",
@@ -70,7 +75,7 @@ fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
         return Err(Error::new(ErrorCode::EXT_COMPAT, message)
             .suggest("build the library and the host with the same version of goondan"));
     }
-    HOST.get_or_init(|| host);
+    HOST.get_or_init(|| Host(table));
     log::install();
     secret::install();
     Ok(None)

@@ -11,14 +11,14 @@ use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, Event, EventHandler,
     EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LayerInfo, LogHost, LogLevel, MiddlewareKind,
-    MiddlewareOptions, ReloadEffect, Result,
+    MiddlewareOptions, ReloadEffect, Result, Shown,
 };
 use serde_json::{Map, Value};
 
 use super::log::{fields_json, level_number};
 use super::object::{Cleanup, PresentedTool, Subscriber, Tool, object};
 use super::runtime::RuntimeRef;
-use super::{host, missing};
+use super::{host, host_1_2, missing};
 use crate::bytes::{answer, ask};
 use crate::future::{Imported, NoScope};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
@@ -195,6 +195,17 @@ impl ExtensionHost for GuestExtension {
         let name = Text::new(event.name().as_bytes());
         // SAFETY: `self` owns the handle; the texts are borrowed for the call.
         unsafe { (host().extension_emit)(self.handle.0, name, Text::new(&args)) };
+    }
+
+    fn show(&self, shown: Shown) {
+        // A host of an earlier version shows nothing.
+        let Some(host) = host_1_2() else { return };
+        let shown = match serde_json::to_vec(&shown) {
+            Ok(shown) => shown,
+            Err(error) => return tracing::error!("what is shown was not sent: {error}"),
+        };
+        // SAFETY: `self` owns the handle; the text is borrowed for the call.
+        unsafe { (host.extension_show)(self.handle.0, Text::new(&shown)) };
     }
 
     fn delegate(&self, delegation: AgentDelegate) {

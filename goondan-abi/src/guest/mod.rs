@@ -32,9 +32,17 @@ use std::sync::OnceLock;
 
 use goondan_core::{Error, ErrorCode};
 
-use crate::table::HostTable;
+use crate::table::{HostTable, HostTable1_2};
 
-static HOST: OnceLock<&'static HostTable> = OnceLock::new();
+static HOST: OnceLock<Host> = OnceLock::new();
+
+/// The table of the host, as the host passed it: it may be larger than a [`HostTable`].
+struct Host(*const HostTable);
+
+// SAFETY: The contract makes the table immutable, and lets every thread call its functions.
+unsafe impl Send for Host {}
+// SAFETY: As above.
+unsafe impl Sync for Host {}
 
 /// Returns the table of the program that loaded this library.
 ///
@@ -42,7 +50,16 @@ static HOST: OnceLock<&'static HostTable> = OnceLock::new();
 /// If no program has. Everything that calls this is created after `entry` has stored the table.
 #[expect(clippy::expect_used, reason = "see above")]
 fn host() -> &'static HostTable {
-    HOST.get().expect("no host has loaded this library")
+    let host = HOST.get().expect("no host has loaded this library");
+    // SAFETY: The contract makes the host pass a table that is valid as long as the process runs.
+    unsafe { &*host.0 }
+}
+
+/// Returns the table of the program that loaded this library, if it has version 1.2 or a later one.
+fn host_1_2() -> Option<&'static HostTable1_2> {
+    let has_all = host().size >= size_of::<HostTable1_2>();
+    // SAFETY: As for `host`; `size` says that the table has these entries.
+    HOST.get().filter(|_| has_all).map(|host| unsafe { &*host.0.cast() })
 }
 
 /// The error for a host that breaks the contract by not returning `what`.

@@ -8,7 +8,7 @@ use goondan_core::linkage::WireToolItem;
 use goondan_core::linkage::depth::{check, from_json};
 use goondan_core::{
     AgentDelegate, AgentReload, AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, ExtensionHost, Logger,
-    MiddlewareOptions, Result, ToolItem,
+    MiddlewareOptions, Result, Shown, ToolItem,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -217,6 +217,17 @@ pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Te
             Ok(event) => extension.api.host().emit(event),
             Err(error) => tracing::error!(event = name, "an event of a library was lost: {error}"),
         }
+    });
+}
+
+pub(super) unsafe extern "C" fn show(handle: *const c_void, shown: Text) {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the text valid for this call.
+    let shown = unsafe { shown.bytes() };
+    catch_or_log("showing something", || match from_json::<Shown>(shown) {
+        Ok(shown) => extension.api.events().show(shown),
+        Err(error) => tracing::error!("what a library shows was lost: {error}"),
     });
 }
 

@@ -15,7 +15,7 @@ use super::inspect::Inspected;
 use super::schemas::{ExtensionSchemas, ToolSchema};
 use super::table::HOST;
 use crate::bytes::ask;
-use crate::table::{DECLARATION_SYMBOL, Declaration, HostTable, PluginTable};
+use crate::table::{DECLARATION_SYMBOL, Declaration, HostTable1_2, PluginTable};
 
 /// A loaded library. It stays loaded until the process ends, because its code may still be running on threads that
 /// the host does not know.
@@ -42,7 +42,7 @@ impl Inspected {
 
     /// Like [`Inspected::load`], with another host table, for the tests of the contract.
     #[doc(hidden)]
-    pub fn load_with(self, host: &'static HostTable) -> Result<Loaded> {
+    pub fn load_with(self, host: &'static HostTable1_2) -> Result<Loaded> {
         let id = (std::ptr::from_ref(host).addr(), self.sha256()?);
         // Held while the library is loaded, so that a concurrent caller gets the same library.
         let mut loaded = LOADED.lock();
@@ -76,13 +76,14 @@ impl Inspected {
     }
 
     /// Loads `copy` and returns the descriptors of its extensions.
-    fn start(&self, copy: &Path, host: &'static HostTable) -> Result<Vec<&'static ExtensionDescriptor>> {
+    fn start(&self, copy: &Path, host: &'static HostTable1_2) -> Result<Vec<&'static ExtensionDescriptor>> {
         let failed = |what: String| Error::new(ErrorCode::EXT_LOAD, format!("`{}` {what}", self.path.display()));
         let declaration = open(self, copy)?;
         let mut plugin = std::ptr::null();
         // SAFETY: `Declared::check` accepted the version of the ABI, so `entry` has this signature. The host table is
-        // static, and both outputs are writable.
-        let entered = ask(|error| unsafe { (declaration.entry)(host, &raw mut plugin, error) });
+        // static and begins with that of version 1.0, and both outputs are writable.
+        let entered =
+            ask(|error| unsafe { (declaration.entry)(std::ptr::from_ref(host).cast(), &raw mut plugin, error) });
         entered.map_err(|error| self.failed_itself("could not start", &error))?;
         if plugin.is_null() {
             return Err(failed("gave no table".to_owned()));
@@ -133,7 +134,7 @@ static LOADED: Lock<BTreeMap<(usize, String), LoadedLibrary>> = Lock::new(BTreeM
 
 /// Returns the table that libraries receive, for the tests of the contract.
 #[doc(hidden)]
-pub fn host_table() -> &'static HostTable {
+pub fn host_table() -> &'static HostTable1_2 {
     &HOST
 }
 

@@ -17,11 +17,13 @@ use super::secret;
 use crate::bytes::answer;
 use crate::future::export;
 use crate::panic::catch_or_log;
-use crate::table::{ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, Message, NONE, OK, Text};
+use crate::table::{ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, HostTable1_2, Message, NONE, OK, Text};
 
 /// The host table of this program.
-pub(super) static HOST: HostTable = HostTable {
-    size: size_of::<HostTable>(),
+pub(super) static HOST: HostTable1_2 = HostTable1_2 { base: BASE_TABLE, extension_show: extension::show };
+
+const BASE_TABLE: HostTable = HostTable {
+    size: size_of::<HostTable1_2>(),
     abi_major: ABI_MAJOR,
     abi_minor: ABI_MINOR,
     log_place: log::place,

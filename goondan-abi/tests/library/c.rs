@@ -60,6 +60,7 @@ fn the_header_has_the_layout_of_the_tables() {
             run_message_read run_message_metadata run_emit run_message_remove run_next run_request run_request_later
             run_send run_agents run_log run_progress result_read result_write result_release
         }
+        HostTable1_2 = "host_table_1_2" { base extension_show }
         Message = "message" { cursor next id role plain text }
         LogPlace = "log_place" { size name target file line level fields field_count }
         LogValue = "log_value" { kind bits text }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 
 use goondan::store::FileStore;
 use goondan_abi::{Library, Loaded, table};
-use goondan_core::{Message, Part, ToolOutput, ToolResultPart};
+use goondan_core::{Message, Part, Shown, ToolOutput, ToolResultPart};
 use goondan_libraries::by_hand;
 use goondan_runtime::{ScriptItem, TurnUpdate};
 use serde_json::json;
 
-use crate::support::agent;
+use crate::support::{agent, library};
 
 #[allow(dead_code, unreachable_pub, reason = "a copy of `src/table.rs`")]
 #[path = "../frozen/1.0/table.rs"]
@@ -140,7 +140,7 @@ async fn a_library_whose_table_has_one_more_entry_works() {
 async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
     #[repr(C)]
     struct Grown {
-        known: table::HostTable,
+        known: table::HostTable1_2,
         added: extern "C" fn() -> u32,
     }
 
@@ -150,12 +150,35 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
 
     // SAFETY: A table consists of numbers and function pointers, which can be copied.
     let mut known = unsafe { std::ptr::read(goondan_abi::host_table()) };
-    known.size = size_of::<Grown>();
-    known.abi_minor += 1;
+    known.base.size = size_of::<Grown>();
+    known.base.abi_minor += 1;
     let grown: &'static Grown = Box::leak(Box::new(Grown { known, added }));
     let library = Library::inspect(build("in_grown")).unwrap().load_with(&grown.known).unwrap();
     assert_eq!((grown.added)(), 7);
     works(library).await;
+}
+
+#[tokio::test]
+async fn a_library_shows_something_in_a_host_that_can_and_works_in_one_of_version_1_0() {
+    // SAFETY: A table consists of numbers and function pointers, which can be copied.
+    let mut earlier = unsafe { std::ptr::read(goondan_abi::host_table()) };
+    (earlier.base.size, earlier.base.abi_minor) = (size_of::<table::HostTable>(), 0);
+    for (host, notes) in [(goondan_abi::host_table(), 1), (Box::leak(Box::new(earlier)), 0)] {
+        let library = Library::inspect(library()).unwrap().load_with(host).unwrap();
+        let script = [ScriptItem::call("showing__note", json!({})), ScriptItem::say("done")];
+        let agent = agent(script).described_extension("teller", library.extension(Some("showing")).unwrap(), json!({}));
+        let instance = agent.build().unwrap().instance("one").await.unwrap();
+        let (mut turn, mut shown) = (instance.run_stream("hello"), Vec::new());
+        while let Some(update) = turn.next().await {
+            if let TurnUpdate::Shown(update) = update {
+                shown.push((update.extension.to_string(), update.shown));
+            }
+        }
+        assert_eq!(turn.finish().await.unwrap().text(), "done");
+        assert_eq!(shown, vec![("teller".to_owned(), Shown::note("a note")); notes]);
+        assert_eq!(instance.messages().await.unwrap()[2].text(), "shown");
+        instance.close().await.unwrap();
+    }
 }
 
 fn results(messages: &[Arc<Message>]) -> Vec<ToolResultPart> {

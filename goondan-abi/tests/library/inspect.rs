@@ -53,7 +53,7 @@ fn inspection_lists_the_librarys_own_extensions() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["blocking", "counting", "everything", "light", "members", "modes", "noop", "panicking", "pooled"]
+        ["blocking", "counting", "everything", "light", "members", "modes", "noop", "panicking", "pooled", "showing"]
     );
     assert_eq!(inspected.linked_in()[0].name, "a-linked-in");
     assert_eq!((inspected.abi_version(), inspected.api_version()), ("1.0".to_owned(), "goondan.ai/v1"));
@@ -149,8 +149,8 @@ fn a_library_for_another_program_is_refused_with_both_versions() {
     let mut class = small();
     class[4] = 1;
     for (file, theirs, ours) in [
-        (number(offset_of!(Declaration, abi_major), 2), "ABI 2.0", "ABI 1.1"),
-        (number(offset_of!(Declaration, abi_minor), 9), "ABI 1.9", "ABI 1.1"),
+        (number(offset_of!(Declaration, abi_major), 2), "ABI 2.0", "ABI 1.2"),
+        (number(offset_of!(Declaration, abi_minor), 9), "ABI 1.9", "ABI 1.2"),
         (number(offset_of!(Declaration, pointer_width), 32), "32 bits", "64"),
         (number(offset_of!(Declaration, panic_unwind), 0), "panic = \"abort\"", "unwind"),
         (number(offset_of!(Declaration, plugin_table_size), 8), "8 bytes", "needs"),

@@ -6,18 +6,18 @@ use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex};
 
 use goondan_abi::host_table;
-use goondan_abi::table::{Buffer, HostTable, Message, OK, STEP, TOOL_CALL, TURN, Text};
+use goondan_abi::table::{Buffer, HostTable, HostTable1_2, Message, OK, STEP, TOOL_CALL, TURN, Text};
 use serde_json::{Value, json};
 
 /// What a library has written: the field, or `event`, and its JSON.
 pub(crate) static WRITTEN: Mutex<Vec<(String, Value)>> = Mutex::new(Vec::new());
 
-pub(crate) fn host() -> &'static HostTable {
-    static HOST: LazyLock<&'static HostTable> = LazyLock::new(|| {
+pub(crate) fn host() -> &'static HostTable1_2 {
+    static HOST: LazyLock<&'static HostTable1_2> = LazyLock::new(|| {
         // SAFETY: A table consists of numbers and function pointers, which can be copied.
         let known = unsafe { std::ptr::read(host_table()) };
-        Box::leak(Box::new(HostTable {
-            abi_minor: known.abi_minor + 1,
+        let base = HostTable {
+            abi_minor: known.base.abi_minor + 1,
             run_read,
             run_write,
             run_message_from,
@@ -26,8 +26,9 @@ pub(crate) fn host() -> &'static HostTable {
             run_emit,
             result_read,
             result_write,
-            ..known
-        }))
+            ..known.base
+        };
+        Box::leak(Box::new(HostTable1_2 { base, ..known }))
     });
     &HOST
 }
@@ -115,7 +116,7 @@ fn known_message(message: &mut Value) {
 
 unsafe extern "C" fn run_read(call: *const c_void, field: Text, output: *mut Buffer) -> i32 {
     // SAFETY: The arguments are those of the library.
-    let status = unsafe { (host_table().run_read)(call, field, output) };
+    let status = unsafe { (host_table().base.run_read)(call, field, output) };
     change(status, output, |value| match &*text(field) {
         "toolCatalog" => value.as_array_mut().unwrap().iter_mut().for_each(tool),
         "tool" if value.is_object() => tool(value),
@@ -142,7 +143,7 @@ unsafe extern "C" fn run_write(call: *const c_void, field: Text, json: Text, err
         _ => {}
     }
     // SAFETY: The arguments are those of the library; the JSON is borrowed for the call.
-    unsafe { (host_table().run_write)(call, field, borrowed(&value.to_string()), error) }
+    unsafe { (host_table().base.run_write)(call, field, borrowed(&value.to_string()), error) }
 }
 
 /// Gives the user another role, and makes the library read the content.
@@ -160,12 +161,12 @@ fn found(status: i32, message: *mut Message) -> i32 {
 
 unsafe extern "C" fn run_message_from(call: *const c_void, of: u32, cursor: usize, message: *mut Message) -> i32 {
     // SAFETY: The arguments are those of the library.
-    found(unsafe { (host_table().run_message_from)(call, of, cursor, message) }, message)
+    found(unsafe { (host_table().base.run_message_from)(call, of, cursor, message) }, message)
 }
 
 unsafe extern "C" fn run_message_before(call: *const c_void, of: u32, cursor: usize, message: *mut Message) -> i32 {
     // SAFETY: The arguments are those of the library.
-    found(unsafe { (host_table().run_message_before)(call, of, cursor, message) }, message)
+    found(unsafe { (host_table().base.run_message_before)(call, of, cursor, message) }, message)
 }
 
 unsafe extern "C" fn run_message_read(
@@ -176,7 +177,7 @@ unsafe extern "C" fn run_message_read(
     output: *mut Buffer,
 ) -> i32 {
     // SAFETY: The arguments are those of the library.
-    let status = unsafe { (host_table().run_message_read)(call, of, cursor, field, output) };
+    let status = unsafe { (host_table().base.run_message_read)(call, of, cursor, field, output) };
     match &*text(field) {
         "whole" => change(status, output, message),
         "content" => change(status, output, content),
@@ -190,12 +191,12 @@ unsafe extern "C" fn run_emit(call: *const c_void, event: Text, error: *mut Buff
     WRITTEN.lock().unwrap().push(("event".to_owned(), value.clone()));
     known_message(&mut value["message"]);
     // SAFETY: The arguments are those of the library; the event is borrowed for the call.
-    unsafe { (host_table().run_emit)(call, borrowed(&value.to_string()), error) }
+    unsafe { (host_table().base.run_emit)(call, borrowed(&value.to_string()), error) }
 }
 
 unsafe extern "C" fn result_read(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32 {
     // SAFETY: The arguments are those of the library.
-    let status = unsafe { (host_table().result_read)(kind, result, field, output) };
+    let status = unsafe { (host_table().base.result_read)(kind, result, field, output) };
     let waiting = || json!({ "waiting": { "for": "a person" } });
     change(status, output, |value| match (kind, &*text(field)) {
         (TURN, "finishReason") => *value = "suspended".into(),
@@ -218,5 +219,5 @@ unsafe extern "C" fn result_write(kind: u32, result: *mut c_void, field: Text, j
         without_holograms(&mut value["output"]["value"]);
     }
     // SAFETY: The arguments are those of the library; the JSON is borrowed for the call.
-    unsafe { (host_table().result_write)(kind, result, field, borrowed(&value.to_string()), error) }
+    unsafe { (host_table().base.result_write)(kind, result, field, borrowed(&value.to_string()), error) }
 }

@@ -9,11 +9,13 @@ pub(crate) mod answer;
 mod clean;
 pub(crate) mod cost;
 pub(crate) mod diagnostics;
+mod diff;
 mod excerpt;
 #[cfg(feature = "highlight")]
 mod highlight;
 mod markdown;
 pub(crate) mod message;
+pub(crate) mod shown;
 mod stream;
 mod styled;
 

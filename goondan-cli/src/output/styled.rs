@@ -1,5 +1,7 @@
 //! Text with the colours and cursor movements of goondan. Content gets into it cleaned, and in no other way.
 
+use textwrap::core::display_width;
+
 use super::clean::clean;
 
 /// A text style; the value is the parameter of the SGR escape sequence.
@@ -80,6 +82,19 @@ impl Styled {
     pub(crate) fn append(mut self, other: &Self) -> Self {
         self.text.push_str(&other.text);
         self
+    }
+
+    /// Cuts the text, which is one line, to so many columns. Its styles end there too.
+    pub(crate) fn cut(&mut self, columns: usize) {
+        let (mut width, mut in_escape) = (0, false);
+        self.text.retain(|char| {
+            if in_escape || char == '\x1b' {
+                in_escape = !char.is_ascii_alphabetic();
+                return true;
+            }
+            width += display_width(char.encode_utf8(&mut [0; 4]));
+            width <= columns
+        });
     }
 
     /// Moves the cursor to the start of the line.

@@ -56,14 +56,6 @@ payload! {
 }
 
 payload! {
-    /// Files were changed by a tool. It is for people who watch: `goondan run` shows it on a terminal.
-    FilesChanged = "workspace.filesChanged" {
-        /// The changes as a unified diff, with the names of the files.
-        diff: String,
-    }
-}
-
-payload! {
     /// A task that is delegated to an agent in a turn of its own. [`EventsApi::delegate`](crate::EventsApi::delegate)
     /// starts the turn and publishes the event; emitting the event by its name starts nothing.
     // LEGACY-EVENTS-04, WAKE-01, D-41
@@ -128,13 +120,6 @@ impl WorktreeMounted {
     /// The work tree in the directory `path`, of a changeset if it belongs to one.
     pub fn new(path: impl Into<PathBuf>, changeset_id: Option<String>) -> Self {
         Self { path: path.into(), changeset_id }
-    }
-}
-
-impl FilesChanged {
-    /// The changes of `diff`, a unified diff with the names of the files.
-    pub fn new(diff: impl Into<String>) -> Self {
-        Self { diff: diff.into() }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Events: subscriptions and emissions on the event bus of an instance, delegations and requests for reloads.
+//! Events: subscriptions and emissions on the event bus of an instance, what is shown to the person, delegations and
+//! requests for reloads.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -8,12 +9,14 @@ use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Event, EventArgs, EventHandler};
 use crate::log::Logger;
+use crate::shown::Shown;
 
 /// The event bus of one conversation. Returned by [`ExtensionApi::events`](crate::ExtensionApi::events).
 ///
 /// Extensions exchange events on it, and the runtime reports there what happens: turns, steps, tool calls. `#[on]`
-/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time. Two members act
-/// besides: [`delegate`](EventsApi::delegate) starts a turn, and [`reload`](EventsApi::reload) requests a reload.
+/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time. Three members act
+/// besides: [`show`](EventsApi::show) shows something to the person, [`delegate`](EventsApi::delegate) starts a turn, and
+/// [`reload`](EventsApi::reload) requests a reload.
 ///
 /// ```
 /// use goondan::prelude::*;
@@ -85,6 +88,45 @@ impl<'a> EventsApi<'a> {
             Ok(event) => self.host.emit(event),
             Err(error) => self.report(name, &error),
         }
+    }
+
+    /// Shows something to the person, apart from messages: the model does not read it, and nothing stores it. It is
+    /// told to whoever watches the turn, also from a task of the extension between turns, and published as the event
+    /// `extension.shown`. Emitting the event by its name shows nothing.
+    ///
+    /// Secrets are masked, control characters replaced, and long texts shortened. Of one conversation, 16 are told at
+    /// once and 64 in the 50 ms after them, in their order; of those that wait with one id, only the newest. How many
+    /// were left out is told as a note.
+    ///
+    /// ```
+    /// use goondan::event::{ItemState, Shown, ShownItem};
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Indexer;
+    /// # #[goondan::extension(name = "indexer")]
+    /// # impl Indexer {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Reads all files again.
+    /// #[tool(name = "indexer__refresh", effect = idempotent)]
+    /// async fn refresh(&self, api: &ExtensionApi) -> Result<String> {
+    ///     let files = ["a.md", "b.md"];
+    ///     for done in 0..=files.len() {
+    ///         // Here a file is read.
+    ///         let state = |at| if at < done { ItemState::Done } else { ItemState::Open };
+    ///         let items = files.iter().enumerate().map(|(at, file)| ShownItem::new(state(at), *file));
+    ///         api.events().show(Shown::list("Index", items));
+    ///     }
+    ///     Ok("2 files".to_owned())
+    /// }
+    /// # }
+    /// ```
+    // D-41, SHOW-01
+    pub fn show(&self, shown: Shown) {
+        self.host.show(shown);
     }
 
     /// Starts a turn of an agent, also from a task of the extension, and publishes the event `agent.delegate`. When the

@@ -12,6 +12,7 @@ use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Ev
 use crate::log::LogHost;
 use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, MiddlewareOptions};
+use crate::shown::Shown;
 use crate::tool::{ToolHandler, ToolItem};
 
 /// The implementation behind an [`ExtensionApi`](super::ExtensionApi): the runtime, or in a library the C table of its
@@ -51,6 +52,8 @@ pub trait ExtensionHost: LogHost {
     fn unsubscribe(&self, subscription: u64);
     /// Sends an event to all subscriptions that match it.
     fn emit(&self, event: Event);
+    /// Shows something to the person, and publishes it as an event.
+    fn show(&self, shown: Shown);
     /// Starts the turn of a delegation, and publishes the delegation as an event.
     fn delegate(&self, delegation: AgentDelegate);
     /// Sends a request for a reload to the program, and publishes it as an event. Returns the answer.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, ErrorCode, Event,
-    EventHandler, EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LogHost, LogLevel, Result,
+    EventHandler, EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LogHost, LogLevel, Result, Shown,
 };
 use goondan_lock::Lock;
 use serde_json::{Map, Value};
@@ -161,6 +161,10 @@ impl ExtensionHost for ExtensionHandle {
 
     fn emit(&self, event: Event) {
         self.services.emit(Some(&self.extension), event);
+    }
+
+    fn show(&self, shown: Shown) {
+        self.services.showing.show(&self.extension, shown);
     }
 
     fn delegate(&self, delegation: AgentDelegate) {

@@ -15,6 +15,7 @@ use super::waiting_reload::WaitingReload;
 use crate::bus::Bus;
 use crate::peers::{Delegations, Inbox};
 use crate::ports::store::{InstanceId, Store};
+use crate::showing::Showing;
 use crate::spec::{AgentSpec, ExtensionSpec};
 use crate::state::States;
 
@@ -25,6 +26,7 @@ pub(crate) struct Services {
     /// Tells the conversation apart from the others that are open in this process.
     pub(super) number: u64,
     pub(crate) bus: Bus,
+    pub(crate) showing: Arc<Showing>,
     pub(crate) states: Arc<States>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) late: Arc<LateTools>,
@@ -88,7 +90,22 @@ impl Services {
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
         let (delegations, waiting_reload, present) = Default::default();
-        Self { id, number, bus, states, inbox, late, store, delegated, delegations, waiting_reload, present, upcalls }
+        let showing = Showing::new(bus.clone());
+        Self {
+            id,
+            number,
+            bus,
+            showing,
+            states,
+            inbox,
+            late,
+            store,
+            delegated,
+            delegations,
+            waiting_reload,
+            present,
+            upcalls,
+        }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.

@@ -22,7 +22,7 @@ tokio::task_local! {
 
 /// A chain of events that were handled. The default is empty: nothing led to the next event.
 #[derive(Clone, Default)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     length: u32,
     /// The newest event, if it will be shown. Short chains are only counted, because every event of the runtime is one.
     newest: Option<Arc<Link>>,
@@ -40,7 +40,7 @@ struct Link {
 
 impl Chain {
     /// Returns the chain that leads to an event that is emitted now.
-    pub(super) fn current() -> Self {
+    pub(crate) fn current() -> Self {
         HANDLED.try_with(Self::clone).unwrap_or_default()
     }
 

@@ -14,6 +14,7 @@ mod table;
 mod tests;
 mod worker;
 
+pub(crate) use chain::Chain;
 pub use program::EventStream;
 pub(crate) use program::{Listeners, QUEUE};
 pub(crate) use table::Owner;
@@ -27,7 +28,6 @@ use goondan_lock::Lock;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use chain::Chain;
 use program::Forward;
 use table::{DRAIN_LIMIT, Removed, Subscriber, Table};
 use worker::Worker;
@@ -115,10 +115,13 @@ impl Bus {
     /// subscription whose queue is full loses the event; the loss is reported when the queue is empty again, or the
     /// subscription ends. An event that a handler emits after a long chain of events is refused.
     pub(crate) fn emit(&self, event: Event) {
-        if !self.has_subscriptions() {
-            return;
+        if self.has_subscriptions() {
+            self.emit_after(Chain::current(), event);
         }
-        let chain = Chain::current();
+    }
+
+    /// Queues `event` as [`emit`](Self::emit) does: the events of `chain` have led to it.
+    pub(crate) fn emit_after(&self, chain: Chain, event: Event) {
         if chain.is_loop() {
             return self.report_loop(chain.extension(), event.shared_name(), || chain.error(&event));
         }

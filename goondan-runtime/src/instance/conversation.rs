@@ -133,6 +133,9 @@ impl OpenConversation {
         let cause = services.bus.enter_turn(&info);
         let watch = Watch::of(&self.agent.observers, &info, updates, journaled.keeps_runtime_events());
         journaled.tell_to(watch.clone());
+        if let Some(watch) = &watch {
+            services.showing.watch(Arc::downgrade(watch) as _);
+        }
         let reporter = Reporter::new(&services.bus, &info, watch.as_deref());
         let used = RequestUsage::default();
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
@@ -145,6 +148,7 @@ impl OpenConversation {
             TurnEnd::Cancelled => Err(turn.cancelled()),
             TurnEnd::Lost => Err(turn.lost()),
         };
+        services.showing.flush();
         let so_far = turn.end();
         let runtime_events = watch.map(|watch| watch.take_runtime_events()).unwrap_or_default();
         // D-18: state that handlers set in response to this turn's events is committed with it.

@@ -5,7 +5,7 @@ use std::any::type_name;
 use std::ops::BitOr;
 use std::sync::Arc;
 
-use goondan_core::{EventScope, MessageEvent, RuntimeEvent, ToolCallId, ToolProgress};
+use goondan_core::{EventScope, ExtensionShown, MessageEvent, RuntimeEvent, ToolCallId, ToolProgress};
 
 use super::model::ModelDelta;
 use super::store::TurnOutcome;
@@ -100,8 +100,8 @@ impl Wants {
     pub const EVENTS: Self = Self(1);
     /// Changes of the conversation: [`Told::Message`], [`Told::TakenBack`].
     pub const MESSAGES: Self = Self(1 << 1);
-    /// Pieces of answers, and the progress and output of tool calls: [`Told::Piece`], [`Told::Progress`],
-    /// [`Told::Output`].
+    /// Pieces of answers, the progress and output of tool calls, and what extensions show: [`Told::Piece`],
+    /// [`Told::Progress`], [`Told::Output`], [`Told::Shown`].
     pub const PIECES: Self = Self(1 << 2);
 
     /// Returns whether this includes all of `other`.
@@ -157,4 +157,7 @@ pub enum Told<'a> {
         /// Whether the presenter of the tool made it; otherwise it is what the model reads.
         by_presenter: bool,
     },
+    /// Something that an extension shows to the person during the turn.
+    // SHOW-01
+    Shown(&'a ExtensionShown),
 }

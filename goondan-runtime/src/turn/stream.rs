@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use goondan_core::{BoxFuture, Error, ErrorCode, Event, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnResult};
+use goondan_core::{
+    BoxFuture, Error, ErrorCode, Event, ExtensionShown, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnResult,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::bus::{EventStream, QUEUE};
@@ -90,6 +92,10 @@ pub enum TurnUpdate {
         /// Whether the presenter of the tool made it; otherwise it is what the model reads.
         by_presenter: bool,
     },
+    /// Something that an extension shows to the person. A status or a list takes the place of the one that
+    /// [it replaces](goondan_core::Shown::replaces), of the same extension.
+    // SHOW-01
+    Shown(ExtensionShown),
     /// A change of the conversation, as it is stored. If a middleware holds the stream of a step, the changes since its
     /// model was asked come when its layers have returned. Those of a turn that goes on come from its first.
     Message(MessageEvent),
@@ -117,8 +123,33 @@ impl TurnUpdate {
 const IN_A_ROW: u32 = 32;
 
 /// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
-/// no more than one poll has sent, and a bounded number of events of the bus.
-pub(crate) type UpdateSender = UnboundedSender<TurnUpdate>;
+/// no more than one poll has sent, and a bounded number of what others send besides: events of the bus, and what
+/// extensions show.
+#[derive(Clone)]
+pub(crate) struct UpdateSender {
+    updates: UnboundedSender<TurnUpdate>,
+    /// The number of updates of others that are not told yet.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl UpdateSender {
+    /// Sends an update of the turn.
+    pub(super) fn send(&self, update: TurnUpdate) {
+        // An error means that the receiver was dropped.
+        let _ = self.updates.send(update);
+    }
+
+    /// Whether there is room for an update of others.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) < QUEUE
+    }
+
+    /// Sends an update of others.
+    pub(super) fn send_counted(&self, update: TurnUpdate) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.send(update);
+    }
+}
 
 /// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).
 ///
@@ -134,9 +165,7 @@ pub struct TurnStream {
     sender: UpdateSender,
     /// The subscriptions to them.
     events: Vec<EventStream>,
-    /// The number of them that are not told yet.
-    waiting: Arc<AtomicUsize>,
-    /// The number of them among the newest updates, without another update between.
+    /// The number of updates of others among the newest ones, without one of the turn between.
     in_a_row: u32,
     result: Option<Result<TurnResult>>,
 }
@@ -147,22 +176,20 @@ impl TurnStream {
         start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>,
     ) -> Self {
         let (sender, updates) = unbounded_channel();
+        let sender = UpdateSender { updates: sender, waiting: Arc::default() };
         let turn = Some(start(sender.clone()));
-        Self { turn, cancel, updates, sender, events: Vec::new(), waiting: Arc::default(), in_a_row: 0, result: None }
+        Self { turn, cancel, updates, sender, events: Vec::new(), in_a_row: 0, result: None }
     }
 
     /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are
     /// emitted until the turn ends, each where it happened among the other updates. If 256 of them wait, later ones are
     /// lost. [`InstanceEvents`](crate::InstanceEvents) has an example.
     pub fn with_events(mut self, mut events: EventStream) -> Self {
-        let (sender, waiting) = (self.sender.clone(), Arc::clone(&self.waiting));
+        let sender = self.sender.clone();
         events.forward_to(move |event| {
-            let has_room = waiting.fetch_add(1, Ordering::Relaxed) < QUEUE;
+            let has_room = sender.has_room();
             if has_room {
-                // An error means that the receiver was dropped.
-                let _ = sender.send(TurnUpdate::Emitted(event));
-            } else {
-                waiting.fetch_sub(1, Ordering::Relaxed);
+                sender.send_counted(TurnUpdate::Emitted(event));
             }
             has_room
         });
@@ -195,8 +222,8 @@ impl TurnStream {
         })
         .await;
         match &update {
-            Some(TurnUpdate::Emitted(_)) => {
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
+            Some(TurnUpdate::Emitted(_) | TurnUpdate::Shown(_)) => {
+                self.sender.waiting.fetch_sub(1, Ordering::Relaxed);
                 self.in_a_row += 1;
             }
             _ => self.in_a_row = 0,

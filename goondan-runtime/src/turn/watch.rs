@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use goondan_core::host::panic::catch;
-use goondan_core::{EventScope, MessageEvent, RuntimeEvent, Span, Timestamp, ToolCallId, ToolProgress, TurnInfo};
+use goondan_core::{
+    EventScope, ExtensionShown, MessageEvent, RuntimeEvent, Span, Timestamp, ToolCallId, ToolProgress, TurnInfo,
+};
 use goondan_lock::Lock;
 
 use super::stream::{TurnUpdate, UpdateSender};
 use crate::ports::model::ModelDelta;
 use crate::ports::observer::{Observer, Told, Wants};
 use crate::ports::store::TurnOutcome;
+use crate::showing::Watching;
 
 /// How long an observer may take without being named in the log.
 const LONG: Duration = Duration::from_millis(100);
@@ -204,8 +207,24 @@ impl Watch {
 
     fn send(&self, update: impl FnOnce() -> TurnUpdate) {
         if let Some(stream) = &self.stream {
-            // An error means that the receiver was dropped.
-            let _ = stream.send(update());
+            stream.send(update());
+        }
+    }
+}
+
+impl Watching for Watch {
+    fn wants_shown(&self) -> bool {
+        self.wants(Wants::PIECES)
+    }
+
+    fn has_room(&self) -> bool {
+        self.stream.as_ref().is_none_or(UpdateSender::has_room)
+    }
+
+    fn show(&self, shown: &ExtensionShown) {
+        self.tell(Wants::PIECES, |told| told(&self.now(self.span()), &Told::Shown(shown)));
+        if let Some(stream) = &self.stream {
+            stream.send_counted(TurnUpdate::Shown(shown.clone()));
         }
     }
 }

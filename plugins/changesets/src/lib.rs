@@ -41,7 +41,7 @@ pub use review::Review;
 
 use std::path::PathBuf;
 
-use goondan::event::{FilesChanged, WorktreeMounted};
+use goondan::event::{Shown, WorktreeMounted};
 use goondan::prelude::*;
 use serde::Serialize;
 
@@ -149,7 +149,7 @@ impl ChangesetsExtension {
         let mut answer = changesets.commit(changesets.choose(input.changeset_id.as_deref())?, input.message).await?;
         if answer.status == Status::Ok {
             if let Some(diff) = answer.diff.take() {
-                self.api.events().emit(FilesChanged::NAME, (FilesChanged::new(diff),));
+                self.api.events().show(Shown::difference(diff));
             }
             if changesets.is_own {
                 answer.effect = Some(Effect::of_reload(&self.api, &answer.changeset_id).await);

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan::ErrorCode;
-use goondan::event::FilesChanged;
+use goondan::event::Shown;
 use goondan::extension::BundleFiles;
 use goondan::prelude::*;
 
@@ -176,7 +176,7 @@ impl FileSystem {
 impl FileSystem {
     fn show(&self, diff: Option<String>) {
         if let Some(diff) = diff {
-            self.api.events().emit(FilesChanged::NAME, (FilesChanged::new(diff),));
+            self.api.events().show(Shown::difference(diff));
         }
     }
 

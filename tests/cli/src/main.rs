@@ -62,6 +62,56 @@ mod porter {
     }
 }
 
+/// A tool that shows things to the person, and something more when it has ended.
+#[goondan::extension(name = "teller")]
+mod teller {
+    use goondan::event::{ItemState, Shown, ShownItem};
+    use goondan::prelude::*;
+
+    /// Which gate to wait at.
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Gate {
+        /// A named pipe.
+        path: String,
+    }
+
+    fn list(done: usize) -> Shown {
+        let state = |at| if at < done { ItemState::Done } else { ItemState::Active };
+        Shown::list(
+            "Work",
+            ["read 漢字", "write"].iter().enumerate().map(|(at, item)| ShownItem::new(state(at), *item)),
+        )
+    }
+
+    /// Tells one of each, waits, and tells the end of the list.
+    #[tool]
+    async fn tell(api: &ExtensionApi, gate: Gate) -> Result<String> {
+        let events = api.events();
+        events.show(Shown::note("two\nlines"));
+        events.show(Shown::difference("--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-old\n+new\n"));
+        events.show(list(0));
+        events.show(Shown::status("counts ".repeat(30)));
+        events.show(list(1));
+        let said = tokio::task::spawn_blocking(move || std::fs::read_to_string(gate.path)).await??;
+        events.show(list(2));
+        Ok(said)
+    }
+
+    /// Tells something when the gate opens, after the turn.
+    #[tool]
+    async fn later(api: &ExtensionApi, gate: Gate) -> Result<()> {
+        let api = api.clone();
+        tokio::task::spawn_blocking(move || {
+            if std::fs::read_to_string(gate.path).is_ok() {
+                api.events().show(list(0));
+                api.events().show(list(1));
+                api.events().show(Shown::note("the end"));
+            }
+        });
+        Ok(())
+    }
+}
+
 /// Where the answer comes from.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Asking {

@@ -46,6 +46,7 @@ pub mod reply;
 pub mod resumed;
 pub mod rough;
 pub mod shared_state;
+pub mod shown;
 pub mod sizes;
 pub mod skip;
 pub mod state;

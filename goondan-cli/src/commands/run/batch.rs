@@ -4,8 +4,8 @@
 use std::io::{self, BufRead};
 use std::thread;
 
-use goondan::agent::{BackgroundUpdate, ReloadRequest};
-use goondan::event::AgentEvent;
+use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
+use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
 use goondan::middleware::TurnResult;
@@ -20,6 +20,7 @@ use super::signals::{AFTER_INTERRUPT, Signal, Signals, TurnEnd};
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
 use crate::output::answer::{self, AnswerFormat};
+use crate::output::shown::ShownLines;
 use crate::output::{self, Styled};
 
 /// A conversation without a terminal.
@@ -30,6 +31,9 @@ pub(crate) struct Batch<'a> {
     reloader: Reloader,
     /// Whether a turn failed or an input was not valid.
     failed: bool,
+    /// What extensions show.
+    shown: EventStream,
+    shown_lines: ShownLines,
 }
 
 /// What to do after a turn.
@@ -46,8 +50,10 @@ impl<'a> Batch<'a> {
         args: &'a RunArgs,
         signals: Signals,
         reloader: Reloader,
-    ) -> Self {
-        Self { conversation, args, signals, reloader, failed: false }
+    ) -> Result<Self> {
+        let shown = conversation.instance.events().subscribe(ExtensionShown::NAME)?;
+        let shown_lines = ShownLines::default();
+        Ok(Self { conversation, args, signals, reloader, failed: false, shown, shown_lines })
     }
 
     /// Runs one turn with `input`.
@@ -66,15 +72,19 @@ impl<'a> Batch<'a> {
             // A change of files is handled before a line that is ready, which is the input of the next turn.
             let line = loop {
                 let background = self.conversation.background.next();
-                let next = race(self.reloader.changed(), race(background, lines.recv()));
+                let shown = self.shown_lines.print(&mut self.shown);
+                let next = race(self.reloader.changed(), race(race(background, shown), lines.recv()));
                 match race(self.signals.next(), next).await {
                     Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
                     Either::Left(Signal::Terminate) => return self.end().await.map(|_| Outcome::Done),
                     Either::Right(Either::Left(request)) => self.reload(request).await,
-                    Either::Right(Either::Right(Either::Left(notice))) => match self.print_background(&notice)? {
-                        Flow::Stop => return Ok(self.outcome()),
-                        Flow::Continue | Flow::Exit(_) => {}
-                    },
+                    Either::Right(Either::Right(Either::Left(Either::Right(never)))) => match never {},
+                    Either::Right(Either::Right(Either::Left(Either::Left(notice)))) => {
+                        match self.print_background(&notice)? {
+                            Flow::Stop => return Ok(self.outcome()),
+                            Flow::Continue | Flow::Exit(_) => {}
+                        }
+                    }
                     Either::Right(Either::Right(Either::Right(line))) => break line,
                 }
             };
@@ -105,7 +115,13 @@ impl<'a> Batch<'a> {
         let deadline = Instant::now() + self.args.grace();
         loop {
             let next = timeout_at(deadline, self.conversation.background.next_pending());
-            let notice = match self.signals.run_turn(next, self.args.grace()).await {
+            let next = self.signals.run_turn(next, self.args.grace());
+            let next = match race(next, self.shown_lines.print(&mut self.shown)).await {
+                Either::Left(next) => next,
+                Either::Right(never) => match never {},
+            };
+            self.shown_lines.print_rest(&mut self.shown, None, &Styled::new(false)).await;
+            let notice = match next {
                 TurnEnd::Completed(Ok(Some(notice))) => notice,
                 TurnEnd::Completed(Ok(None)) => return Ok(self.outcome()),
                 TurnEnd::Completed(Err(_)) => {
@@ -137,7 +153,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
-        let Self { conversation, args, signals, reloader, .. } = self;
+        let Self { conversation, args, signals, reloader, shown, shown_lines, .. } = self;
         let (instance, event) = (&conversation.instance, input.into());
         let id = event.id.clone();
         let turn = async {
@@ -149,7 +165,12 @@ impl<'a> Batch<'a> {
         };
         let own = &instance.id().agent;
         let report = |outcome| output::eprint_styled(&describe(outcome, own, Styled::new(false)));
-        let end = reloader.while_running(turn, report).await;
+        let turn = reloader.while_running(turn, report);
+        let end = match race(turn, shown_lines.print(shown)).await {
+            Either::Left(end) => end,
+            Either::Right(never) => match never {},
+        };
+        shown_lines.print_rest(shown, None, &Styled::new(false)).await;
         if end.is_cut_short() {
             instance.cancel(&id).await?;
         }

@@ -46,7 +46,7 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
     let outcome = match &args.input {
         Some(input) => {
             let event = files::event(input, files);
-            Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader).run_one(event).await
+            Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.run_one(event).await
         }
         None if is_interactive(args) => {
             let terminal = Terminal::of_process();
@@ -55,7 +55,7 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
             let _quiet = terminal.quiet();
             Repl::new(&mut conversation, args, terminal, signals, reloader)?.run().await
         }
-        None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader).run_lines().await,
+        None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.run_lines().await,
     };
     // Also after an error or a cancelled turn: closing commits what the turn left. It waits for background turns.
     let limit = if matches!(outcome, Ok(Outcome::Interrupted)) { AFTER_INTERRUPT } else { args.grace() };

@@ -15,6 +15,7 @@ mod refused;
 mod reply;
 mod retried;
 mod screen;
+mod shown;
 mod signals;
 mod steered;
 mod support;

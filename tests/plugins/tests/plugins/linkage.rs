@@ -21,6 +21,7 @@ use mcp as _;
 use message_compaction as _;
 use message_window as _;
 use oauth as _;
+use plan as _;
 use recipes as _;
 use retry as _;
 use shared as _;

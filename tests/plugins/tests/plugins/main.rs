@@ -18,6 +18,7 @@ mod mcp;
 mod message_compaction;
 mod message_window;
 mod oauth;
+mod plan;
 mod presented;
 mod recipes;
 mod resumed;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use goondan::event::FilesChanged;
+use goondan::event::ExtensionShown;
 use goondan::model::ScriptItem;
 use goondan::testing::Chat;
 use goondan::{Value, json};
@@ -63,7 +63,7 @@ async fn relative_paths_and_commands_start_in_the_open_changeset() {
 
     let committed = call(&mut chat, "changesets__commit", json!({})).await;
     assert_eq!(committed["status"], "ok", "{committed}");
-    let told = chat.events(FilesChanged::NAME).last().unwrap().payload::<FilesChanged>().unwrap().diff;
+    let told = chat.events(ExtensionShown::NAME).last().unwrap().payload::<ExtensionShown>().unwrap().shown.to_string();
     assert!(told.contains("+++ b/a.txt\n@@ -1 +1 @@\n-alpha\n+beta\n"), "{told}");
     assert!(told.ends_with("--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+beta\n"), "{told}");
     assert_eq!(fs::read_to_string(repository.path().join("b.txt")).unwrap(), "beta\n");

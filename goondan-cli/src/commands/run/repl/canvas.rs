@@ -18,8 +18,8 @@ const FRAME: Duration = Duration::from_millis(34);
 /// What is drawn below the answer.
 #[derive(Debug, Default)]
 pub(crate) struct Footer {
-    /// What is waited for.
-    pub(crate) status: Option<Styled>,
+    /// What stays in its place, and what is waited for. Each row has room in one line.
+    pub(crate) rows: Vec<Styled>,
     /// The line that is typed, and the column of the cursor in it; `None` where nothing can be typed.
     pub(crate) typed: Option<(Styled, usize)>,
 }
@@ -242,9 +242,9 @@ impl Canvas {
             frame = frame.text("\n");
             (self.column, self.was_full) = (0, true);
         }
-        let Footer { status, typed } = &self.footer;
+        let Footer { rows, typed } = &self.footer;
         let typed_line = typed.as_ref().map(|(line, _)| line);
-        let rows: Vec<_> = status.iter().chain(typed_line).collect();
+        let rows: Vec<_> = rows.iter().chain(typed_line).collect();
         // Below an unfinished line, or in its place.
         let mut below = usize::from(self.column > 0);
         for (number, row) in rows.iter().enumerate() {
@@ -307,7 +307,7 @@ mod tests {
         let status = canvas.terminal.styled().paint(Style::Dim, &format!("waiting {number}"));
         let typed = canvas.terminal.styled().text(&"x".repeat(number % 20));
         Footer {
-            status: (number % 3 == 1).then_some(status),
+            rows: vec![status; [0, 1, 3][number % 3]],
             typed: (!number.is_multiple_of(5)).then_some((typed, number % 20)),
         }
     }

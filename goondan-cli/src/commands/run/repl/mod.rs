@@ -2,12 +2,12 @@
 
 mod canvas;
 mod command;
-mod diff;
 mod editor;
 mod input_history;
 mod keys;
 mod pages;
 mod progress;
+mod shown;
 mod terminal;
 mod turn_view;
 mod typed_line;
@@ -18,9 +18,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use goondan::agent::{BackgroundUpdate, ReloadRequest};
+use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
 use goondan::conversation::FilePart;
-use goondan::event::{AgentEvent, FilesChanged};
+use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::race::{Either, race};
 use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::TurnResult;
@@ -39,6 +39,7 @@ use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
+use crate::output::shown::ShownLines;
 use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
@@ -70,6 +71,9 @@ pub(crate) struct Repl<'a> {
     typed: String,
     /// What was entered during a turn, and is next.
     next: VecDeque<Next>,
+    /// What extensions show, also between turns.
+    shown: EventStream,
+    shown_lines: ShownLines,
 }
 
 /// An input that was entered during a turn.
@@ -95,6 +99,7 @@ impl<'a> Repl<'a> {
                 .caused_by(error)
         })?;
         let editor = EditorThread::start(&terminal, history)?;
+        let shown = conversation.instance.events().subscribe(ExtensionShown::NAME)?;
         Ok(Self {
             conversation,
             args,
@@ -107,6 +112,8 @@ impl<'a> Repl<'a> {
             last: None,
             typed: String::new(),
             next: VecDeque::new(),
+            shown,
+            shown_lines: ShownLines::default(),
         })
     }
 
@@ -183,9 +190,16 @@ impl<'a> Repl<'a> {
             let next = race(background, race(self.editor.next(), self.signals.next()));
             // A change of files is handled before an input that is ready.
             let next = race(self.reloader.changed(), next);
-            let event = match race(log.next(), next).await {
-                Either::Left(line) => {
+            let event = match race(race(log.next(), self.shown.next()), next).await {
+                Either::Left(Either::Left(line)) => {
                     self.editor.print_above(&line);
+                    continue;
+                }
+                Either::Left(Either::Right(event)) => {
+                    if let Some(Ok(shown)) = event.map(|event| event.payload()) {
+                        let page = self.shown_lines.page(&shown, self.terminal.styled());
+                        self.editor.print_above(&page);
+                    }
                     continue;
                 }
                 Either::Right(Either::Left(request)) => {
@@ -235,7 +249,7 @@ impl<'a> Repl<'a> {
         let inputs = Inputs::new(Instance::clone(instance), std::mem::take(&mut self.files), keys);
         let mut view = TurnView::new(progress, inputs, self.args.reasoning);
         let id = event.id.clone();
-        let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
+        let turn = instance.run_stream(event);
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
         let reload = |outcome| reloaded.push(describe_to_person(outcome, &instance.id().agent, self.terminal.styled()));
@@ -270,6 +284,9 @@ impl<'a> Repl<'a> {
                 Some(Outcome::Done)
             }
         };
+        // The view has shown what came in its turn.
+        let turn = view.turn.take();
+        self.shown_lines.print_rest(&mut self.shown, turn.as_ref(), &self.terminal.styled()).await;
         let (mut progress, inputs) = view.into_parts();
         progress.summarize();
         let typed = progress.typed.take();

@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use goondan::event::{RuntimeEvent, ToolCallRef};
+use goondan::event::{ExtensionShown, RuntimeEvent, ToolCallRef};
 use goondan::name::ToolCallId;
 use goondan::tool::Presentation;
 use textwrap::core::display_width;
 
 use super::canvas::{Canvas, Footer};
-use super::diff;
+use super::shown::ShownInTurn;
 use super::terminal::Terminal;
 use super::typed_line::TypedLine;
 use super::usage::{Usage, seconds};
+use crate::output::shown::ShownLines;
 use crate::output::{Style, Styled, first_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -49,6 +50,9 @@ pub(crate) struct Progress {
     frame: usize,
     /// Output of the newest call.
     last: Option<Output>,
+    shown: ShownInTurn,
+    /// What was shown where nothing stays in its place.
+    shown_lines: ShownLines,
 }
 
 /// Output of a call.
@@ -94,6 +98,8 @@ impl Progress {
             calls: Vec::new(),
             frame: 0,
             last: None,
+            shown: ShownInTurn::default(),
+            shown_lines: ShownLines::default(),
         }
     }
 
@@ -209,9 +215,25 @@ impl Progress {
         self.lines(&lines);
     }
 
-    /// Prints what a tool has changed in files.
-    pub(crate) fn diff(&mut self, diff: &str) {
-        self.lines(&diff::page(diff, self.terminal.styled()));
+    /// Shows what an extension shows.
+    pub(crate) fn shows(&mut self, shown: ExtensionShown) {
+        let page = self.terminal.styled();
+        if !self.canvas.is_drawn() {
+            let lines = self.shown_lines.page(&shown, page);
+            return self.lines(&lines);
+        }
+        match self.shown.take(shown, page) {
+            Some(lines) => self.lines(&lines),
+            None => self.redraw(),
+        }
+    }
+
+    /// Prints the lists that extensions have shown, as they are at the end of the turn.
+    pub(crate) fn end_shown(&mut self) {
+        let lists = self.shown.end(self.terminal.styled());
+        if !lists.as_str().is_empty() {
+            self.lines(&lists);
+        }
     }
 
     /// Takes note that the model has started to answer.
@@ -247,7 +269,11 @@ impl Progress {
 
     /// Shows what the turn is waiting for, and the line that is typed.
     pub(crate) fn redraw(&mut self) {
-        let footer = Footer { status: self.status(), typed: self.typed_row() };
+        let mut rows = self.shown.rows(self.terminal.rows() / 2, &self.terminal.styled());
+        let room = self.terminal.columns().saturating_sub(1);
+        rows.iter_mut().for_each(|row| row.cut(room));
+        rows.extend(self.status());
+        let footer = Footer { rows, typed: self.typed_row() };
         // That the terminal is closed shows when the answer is written.
         _ = self.canvas.set_footer(footer);
     }

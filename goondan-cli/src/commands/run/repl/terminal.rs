@@ -13,8 +13,9 @@ use crate::output::{Stream, Styled};
 /// The terminals whose cursor the line editor cannot move either.
 const FIXED_CURSOR: [&str; 3] = ["dumb", "cons25", "emacs"];
 
-/// The width of a terminal that does not tell it.
+/// The size of a terminal that does not tell it.
 const DEFAULT_COLUMNS: u16 = 80;
+const DEFAULT_ROWS: u16 = 24;
 
 /// The controlling terminal of the process. Clones share the saved settings.
 #[derive(Clone)]
@@ -100,6 +101,12 @@ impl Terminal {
             .filter(|columns| *columns > 0)
             .unwrap_or(DEFAULT_COLUMNS)
             .into()
+    }
+
+    /// Returns the height of the terminal, which may change at any time.
+    pub(crate) fn rows(&self) -> usize {
+        let size = tcgetwinsize(io::stdin()).ok();
+        size.map(|size| size.ws_row).filter(|rows| *rows > 0).unwrap_or(DEFAULT_ROWS).into()
     }
 
     /// Starts a text in the colours of this terminal.

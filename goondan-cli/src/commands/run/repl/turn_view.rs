@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use goondan::agent::{TurnStream, TurnUpdate};
 use goondan::conversation::FilePart;
-use goondan::event::{AgentEvent, FilesChanged, RuntimeEvent};
+use goondan::event::{AgentEvent, RuntimeEvent};
 use goondan::host::race::{Either, race};
 use goondan::middleware::TurnResult;
+use goondan::name::TurnId;
 use goondan::{BoxFuture, Instance, Result};
 use tokio::time::sleep;
 
@@ -32,6 +33,8 @@ pub(crate) struct TurnView {
     /// Since when the model thinks, until it answers.
     thinking: Option<Instant>,
     inputs: Inputs,
+    /// Known from the first event on.
+    pub(crate) turn: Option<TurnId>,
 }
 
 /// What is typed while a turn runs.
@@ -81,7 +84,7 @@ impl TurnView {
     pub(crate) fn new(progress: Progress, inputs: Inputs, shows_reasoning: bool) -> Self {
         let (streamed, cleaner) = (String::new(), PieceCleaner::default());
         let markdown = Markdown::new(progress.has_colors());
-        Self { progress, streamed, cleaner, markdown, part: 0, shows_reasoning, thinking: None, inputs }
+        Self { progress, streamed, cleaner, markdown, part: 0, shows_reasoning, thinking: None, inputs, turn: None }
     }
 
     /// Returns what was printed and typed.
@@ -176,12 +179,12 @@ impl TurnView {
                 self.progress.returned(call, text, by_presenter);
                 Ok(())
             }
-            TurnUpdate::Emitted(event) => {
-                self.end_reasoning()?;
-                self.end_line()?;
-                if let Ok(FilesChanged { diff, .. }) = event.payload() {
-                    self.progress.diff(&diff);
+            TurnUpdate::Shown(shown) => {
+                if shown.shown.id().is_none() {
+                    self.end_reasoning()?;
+                    self.end_line()?;
                 }
+                self.progress.shows(shown);
                 Ok(())
             }
             TurnUpdate::Event(event) => {
@@ -220,6 +223,7 @@ impl TurnView {
     /// Clears the progress and the line that is typed, and moves the cursor to the start of a line.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.end_line()?;
+        self.progress.end_shown();
         self.progress.canvas.finish()
     }
 
@@ -265,6 +269,7 @@ impl TurnView {
     }
 
     fn event(&mut self, event: &RuntimeEvent) -> io::Result<()> {
+        self.turn.get_or_insert_with(|| event.scope().turn_id.clone());
         if matches!(event, RuntimeEvent::StepStarted { .. }) {
             self.streamed.clear();
         }

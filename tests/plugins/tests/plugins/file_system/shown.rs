@@ -1,6 +1,6 @@
 //! What people who watch are told about changes of files.
 
-use goondan::event::FilesChanged;
+use goondan::event::ExtensionShown;
 use goondan::json;
 use goondan::testing::Chat;
 use goondan_covers::both_linkages;
@@ -9,8 +9,9 @@ use crate::call::{call, open, refused};
 
 /// Returns the differences that were told since the last time, of which there have been `known`.
 fn told(chat: &Chat, known: &mut usize) -> Vec<String> {
-    let events = chat.events(FilesChanged::NAME);
-    let new = events[*known..].iter().map(|event| event.payload::<FilesChanged>().unwrap().diff).collect();
+    let events = chat.events(ExtensionShown::NAME);
+    let new = events[*known..].iter().map(|event| event.payload::<ExtensionShown>().unwrap().shown.to_string());
+    let new = new.collect();
     *known = events.len();
     new
 }

@@ -1,6 +1,6 @@
-//! Unified diffs as they are shown while a turn runs: indented, coloured, and not too long.
+//! Unified diffs as people read them: indented, coloured, and not too long.
 
-use crate::output::{Style, Styled, first_line};
+use super::{Style, Styled, first_line};
 
 /// The number of lines of a diff that are shown.
 const MAX_LINES: usize = 40;

@@ -1,0 +1,2 @@
+//! The library `plan`.
+use plan as _;
