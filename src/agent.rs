@@ -31,5 +31,5 @@ pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Re
 pub use goondan_runtime::{
     Agent, AgentBuilder, AgentCall, AgentReply, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
     ExtensionChange, Instance, InstanceEvents, LocalRouter, Observer, Policy, ReloadRequest, ReloadRequests, Reloaded,
-    Router, Told, TurnStream, TurnUpdate, Wants,
+    Rewound, Router, Told, TurnStream, TurnUpdate, Wants,
 };

@@ -17,9 +17,9 @@
 //! ```
 
 pub use goondan_core::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost, Event,
-    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, ExtensionShown, ItemState,
-    KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable,
-    RequestPart, RuntimeEvent, Shown, ShownItem, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef,
-    ToolProgress, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted,
+    ConversationRewound, Cost, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup,
+    ExtensionShown, ItemState, KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect,
+    ReplyTo, RepoAvailable, RequestPart, RuntimeEvent, Shown, ShownItem, Span, SpanId, StepRef, Subscription,
+    TokenUsage, ToolCallRef, ToolProgress, WorktreeMounted,
 };

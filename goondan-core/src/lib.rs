@@ -78,10 +78,11 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost,
-    Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, KeptPrefix,
-    LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable, RequestPart,
-    RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted,
+    ConversationRewound, Cost, Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource,
+    ExtensionCleanup, KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo,
+    RepoAvailable, RequestPart, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo,
+    WorktreeMounted,
 };
 
 pub use model_call::{

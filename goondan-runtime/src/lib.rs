@@ -76,7 +76,7 @@ pub use bus::EventStream;
 pub use join::join;
 pub use policy::Policy;
 
-pub use turn::{TurnStream, TurnUpdate};
+pub use turn::{Rewound, TurnStream, TurnUpdate};
 
 pub use attach::{ReloadRequest, ReloadRequests};
 pub use instance::{BackgroundTurn, BackgroundTurns, BackgroundUpdate, Instance, InstanceEvents};

@@ -83,6 +83,10 @@ const ENDED_TURNS: usize = 256;
 impl EndedTurns {
     fn add(&mut self, turn: EndedTurn) {
         let Some(event) = turn.outcome.event().cloned() else { return };
+        let gone = turn.outcome.taken_back();
+        if !gone.is_empty() {
+            self.by_event.values_mut().for_each(|ended| ended.rewind(gone));
+        }
         if self.by_event.insert(event.clone(), turn).is_none() {
             if self.order.len() == ENDED_TURNS
                 && let Some(oldest) = self.order.pop_front()
@@ -91,6 +95,12 @@ impl EndedTurns {
             }
             self.order.push_back(event);
         }
+    }
+}
+
+impl EndedTurns {
+    fn newest(&self) -> Option<&EndedTurn> {
+        self.by_event.get(self.order.back()?)
     }
 }
 
@@ -233,7 +243,9 @@ impl Store for MemoryStore {
                 let (store, instance) = (self.clone(), instance.clone());
                 let journal = Box::new(MemoryJournal { store, instance, turn, records: Vec::new() });
                 stored.open = true;
-                Ok(Opened { base, interrupted, state: stored.state.clone(), workdir, journal })
+                let rewound =
+                    stored.ended.newest().map(|ended| ended.outcome.taken_back().to_vec()).unwrap_or_default();
+                Ok(Opened { base, interrupted, state: stored.state.clone(), rewound, workdir, journal })
             })
         })
     }

@@ -9,7 +9,7 @@ use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::name::{EventId, ExtensionName, ToolCallId, TurnId};
 use goondan::store::{
     Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, Interrupted, Journal, Opened, Reached,
-    Store, Suspend, TurnRecord, TurnStart,
+    Store, Suspend, TurnOutcome, TurnRecord, TurnStart,
 };
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,7 @@ impl Store for TableStore {
             opened.base = row.messages.into_iter().map(Arc::new).collect();
             opened.state = row.state;
             opened.interrupted = row.open.map(OpenTurn::interrupted);
+            opened.rewound = row.ended.last().map(|turn| turn.outcome.taken_back().to_vec()).unwrap_or_default();
             Ok(opened)
         })
     }
@@ -170,6 +171,8 @@ impl Journal for RowJournal {
             let mut row = Row { open: None, ..self.row.clone() };
             row.messages = turn.conversation.messages().map(|message| Message::clone(message)).collect();
             row.state.extend(turn.state.clone());
+            let taken_back = turn.outcome.map(TurnOutcome::taken_back).unwrap_or_default();
+            row.ended.iter_mut().for_each(|ended| ended.rewind(taken_back));
             row.ended.extend(turn.ended());
             self.table.write(&self.key, &row).await?;
             // Only now: a commit that failed can be tried again.

@@ -58,6 +58,7 @@ mod reload_at_step;
 mod reply;
 mod resumed;
 mod retried;
+mod rewound;
 mod rough;
 mod router_mistakes;
 mod shared_state;

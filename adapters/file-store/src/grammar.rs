@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use goondan_core::{AgentEvent, Error, ErrorCode, ExtensionName, MessageEvent, Result, ToolCallId, TurnId};
-use goondan_runtime::store::{EndedTurn, EventDigest, Facts};
+use goondan_runtime::store::{EndedTurn, EventDigest, Facts, TurnOutcome};
 use serde_json::Value;
 
 use super::lines::{Line, damaged, ends_line, is_sum_right, last_line, lines, torn_tail};
@@ -128,7 +128,24 @@ impl JournalRecords {
     /// Returns the turns that answered an event, oldest first.
     pub(super) fn answered(&self) -> impl DoubleEndedIterator<Item = EndedTurn> {
         let before = self.checkpoint.iter().flat_map(|checkpoint| checkpoint.answered.iter().cloned());
-        before.chain(self.turns.iter().flat_map(|turn| turn.fold.ended().collect::<Vec<_>>()))
+        let gone: Vec<TurnId> = self.outcomes().flat_map(TurnOutcome::taken_back).cloned().collect();
+        let all = before.chain(self.turns.iter().flat_map(|turn| turn.fold.ended().collect::<Vec<_>>()));
+        all.map(move |mut turn| {
+            turn.rewind(&gone);
+            turn
+        })
+    }
+
+    /// Returns the outcomes of these turns as they were committed, oldest first.
+    fn outcomes(&self) -> impl DoubleEndedIterator<Item = &TurnOutcome> {
+        let before = self.checkpoint.iter().flat_map(|checkpoint| &checkpoint.answered).map(|turn| &turn.outcome);
+        before.chain(self.turns.iter().filter_map(|turn| turn.fold.outcome.as_ref()))
+    }
+
+    /// Returns the turns that the newest one took back.
+    // BACK-01
+    pub(super) fn newest_taken_back(&self) -> &[TurnId] {
+        self.outcomes().next_back().map(TurnOutcome::taken_back).unwrap_or_default()
     }
 
     /// Returns the newest of these turns, as many as a checkpoint keeps.

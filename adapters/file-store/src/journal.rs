@@ -40,7 +40,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit:
     }
     dir.ops().create_dirs(&dir.messages())?;
     let metadata = Metadata::read(&dir, instance)?;
-    let Recovered { messages, state, interrupted, ends_line, files } = recover(&dir, fsync)?;
+    let Recovered { messages, state, interrupted, rewound, ends_line, files } = recover(&dir, fsync)?;
     let known = metadata.is_some();
     let metadata = match metadata {
         Some(metadata) => metadata,
@@ -68,6 +68,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit:
     }
     let mut opened = Opened::new(workdir, Box::new(journal));
     (opened.base, opened.interrupted, opened.state) = (messages, interrupted, state);
+    opened.rewound = rewound;
     Ok(opened)
 }
 

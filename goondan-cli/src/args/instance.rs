@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// List, show, delete, repair and move stored conversations.
+/// List, show, take back, delete, repair and move stored conversations.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InstanceArgs {
@@ -14,6 +14,7 @@ pub(crate) struct InstanceArgs {
 pub(crate) enum InstanceCommand {
     List(InstanceListArgs),
     Show(InstanceShowArgs),
+    Rewind(InstanceRewindArgs),
     Delete(InstanceDeleteArgs),
     Repair(InstanceRepairArgs),
     Export(InstanceExportArgs),
@@ -79,6 +80,23 @@ pub(crate) struct InstanceShowArgs {
     /// the member `instance`: the status, an open turn, and the outcome of the last one.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Take a conversation back to an earlier turn.
+///
+/// The messages of later turns are removed, in a turn of its own: it happens as a whole or not at
+/// all. What the turns did stays: files, and the state of extensions, which are told when the
+/// conversation is opened next. Messages that a window removed do not come back, and a conversation
+/// cannot be taken back to before a summary.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct InstanceRewindArgs {
+    #[command(flatten)]
+    pub(crate) selector: InstanceSelector,
+
+    /// The last turn that stays. Without it, the turns are listed, and nothing is changed.
+    #[arg(long, value_name = "TURN")]
+    pub(crate) to: Option<String>,
 }
 
 /// Delete a conversation with everything that belongs to it.

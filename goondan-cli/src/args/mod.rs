@@ -24,7 +24,7 @@ pub(crate) use deadline::DeadlineArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use instance::{
     InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
-    InstanceRepairArgs, InstanceSelector, InstanceShowArgs, StoreArgs,
+    InstanceRepairArgs, InstanceRewindArgs, InstanceSelector, InstanceShowArgs, StoreArgs,
 };
 pub(crate) use log::{LogArgs, LogFormat};
 pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};

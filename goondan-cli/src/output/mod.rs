@@ -15,6 +15,7 @@ mod excerpt;
 mod highlight;
 mod markdown;
 pub(crate) mod message;
+pub(crate) mod rewound;
 pub(crate) mod shown;
 mod stream;
 mod styled;

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -299,4 +301,64 @@ fn find(directory: &Path, name: &str) -> PathBuf {
         false => Some(path).filter(|path| path.file_name().unwrap() == name),
     });
     found.next().unwrap_or_default()
+}
+
+#[test]
+fn a_conversation_is_taken_back() {
+    let state = TempDir::new().unwrap();
+    for input in ["hello", "where is this stored?", "thanks"] {
+        done(state.path(), &["run", "examples/quickstart", "--instance", "one", "--input", input]);
+    }
+    let (code, listed) = refused(state.path(), &["instance", "rewind", "guide:one"]);
+    let turns: Vec<_> = listed.lines().filter_map(|line| line.trim().split_once("  ")).collect();
+    let inputs: Vec<_> = turns.iter().map(|(_, input)| *input).collect();
+    assert_eq!((code, &inputs[..]), (Some(2), &["hello", "where is this stored?", "thanks"][..]), "{listed}");
+
+    let page = done(state.path(), &["instance", "rewind", "guide:one", "--to", turns[0].0]);
+    assert!(page.starts_with("took back 2 turns with "), "{page}");
+    let shown = done(state.path(), &["instance", "show", "guide:one"]);
+    assert!(!shown.contains("where is this stored?"), "{shown}");
+    assert!(shown.ends_with("(the conversation was taken back by 2 turns)\n"), "{shown}");
+    let (code, error) = refused(state.path(), &["instance", "rewind", "guide:one", "--to", turns[1].0]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("E_REWIND") && error.contains(turns[0].0), "{error}");
+    assert_eq!(
+        done(state.path(), &["instance", "rewind", "guide:one", "--to", turns[0].0]),
+        "there was nothing to take back\n"
+    );
+    done(state.path(), &["run", "examples/quickstart", "--instance", "one", "--input", "hello"]);
+}
+
+/// Returns the turns of the conversation.
+fn turns(state: &Path) -> Vec<String> {
+    let (code, listed) = refused(state, &["instance", "rewind", "guide:one"]);
+    assert_eq!(code, Some(2), "{listed}");
+    let turns = listed.lines().filter_map(|line| line.trim().split_once("  "));
+    turns.map(|(turn, _)| turn.to_owned()).collect()
+}
+
+#[test]
+#[covers("BACK-01")]
+fn a_kill_while_a_conversation_is_taken_back_leaves_all_of_it_or_takes_all_back() {
+    let whole = TempDir::new().unwrap();
+    for input in ["hello", "where is this stored?", "thanks"] {
+        done(whole.path(), &["run", "examples/quickstart", "--instance", "one", "--input", input]);
+    }
+    let first = turns(whole.path()).swap_remove(0);
+    for run in 0..60 {
+        let state = TempDir::new().unwrap();
+        let copied = Command::new("cp").arg("-r").arg(whole.path().join("workspaces")).arg(state.path()).status();
+        assert!(copied.unwrap().success());
+        let mut command = support::goondan();
+        command.current_dir(checkout()).args(["instance", "rewind", "guide:one", "--to", &first, "--state-root"]);
+        command.arg(state.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(run * 250));
+        _ = child.kill();
+        child.wait().unwrap();
+        // The next turn closes what was left open.
+        done(state.path(), &["run", "examples/quickstart", "--instance", "one", "--input", "hello"]);
+        let left = turns(state.path());
+        assert!([2, 4].contains(&left.len()) && left[0] == first, "after {run}: {left:?}");
+    }
 }

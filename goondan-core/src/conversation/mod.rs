@@ -18,6 +18,7 @@ mod projection;
 mod provider;
 pub(crate) mod remote;
 mod source;
+mod standing;
 mod texts;
 mod timestamp;
 mod tokens;

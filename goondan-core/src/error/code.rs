@@ -122,6 +122,12 @@ codes! {
     TURN_INTERRUPTED = "E_TURN_INTERRUPTED";
     /// A turn was cancelled.
     TURN_CANCELLED = "E_TURN_CANCELLED";
+    /// The turn that an event started was taken back with the conversation.
+    // BACK-01
+    TURN_REWOUND = "E_TURN_REWOUND";
+    /// A conversation cannot be taken back to a turn.
+    // BACK-01
+    REWIND = "E_REWIND";
     /// A turn was gone on with too often without coming any further.
     // RESUME-01
     TURN_RESUMED_TOO_OFTEN = "E_TURN_RESUMED_TOO_OFTEN";

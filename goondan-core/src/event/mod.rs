@@ -18,7 +18,7 @@ pub use runtime::{
 };
 pub use span::{Span, SpanId};
 pub use standard::{
-    AgentDelegate, AgentDelegationResult, AgentReload, AgentReloadAnswer, AuthGranted, ExtensionCleanup, ReloadEffect,
-    RepoAvailable, ToolProgress, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentReload, AgentReloadAnswer, AuthGranted, ConversationRewound,
+    ExtensionCleanup, ReloadEffect, RepoAvailable, ToolProgress, WorktreeMounted,
 };
 pub use turn_info::TurnInfo;

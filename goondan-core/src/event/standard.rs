@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName};
+use crate::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName, TurnId};
 
 /// Declares a payload and the name of its event.
 macro_rules! payload {
@@ -226,6 +226,48 @@ pub enum ReloadEffect {
     /// An effect that this version does not know.
     #[serde(other)]
     Other,
+}
+
+payload! {
+    /// The conversation was taken back: these turns, and the messages that they made, are gone. What they did to files
+    /// and to the state of extensions is not. If the extensions did not run then, the event comes when the conversation
+    /// is opened next; it may come more than once.
+    ///
+    /// ```
+    /// use goondan::event::ConversationRewound;
+    /// use goondan::name::TurnId;
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Notes {
+    /// #     api: ExtensionApi,
+    /// # }
+    /// # #[goondan::extension(name = "notes")]
+    /// # impl Notes {
+    /// #     #[init]
+    /// #     fn new(api: ExtensionApi) -> Self {
+    /// #         Self { api }
+    /// #     }
+    /// #
+    /// /// Forgets what was noted in the turns that are gone.
+    /// #[on("conversation.rewound")]
+    /// async fn forget(&self, event: &Event) -> Result<()> {
+    ///     let ConversationRewound { turns, .. } = event.payload()?;
+    ///     self.api.state().update(|notes: &mut Vec<(TurnId, String)>| notes.retain(|(turn, _)| !turns.contains(turn)))
+    /// }
+    /// # }
+    /// ```
+    // BACK-01
+    ConversationRewound = "conversation.rewound" {
+        /// The turns that are gone, oldest first.
+        turns: Vec<TurnId>,
+    }
+}
+
+impl ConversationRewound {
+    /// These turns are gone.
+    pub fn new(turns: Vec<TurnId>) -> Self {
+        Self { turns }
+    }
 }
 
 payload! {

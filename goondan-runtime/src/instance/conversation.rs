@@ -9,7 +9,8 @@ use std::time::Duration;
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::host::{ConversationExt, TurnResultExt};
 use goondan_core::{
-    AgentEvent, BoxFuture, Error, ErrorCode, EventId, FailedTurn, Message, Result, Role, TurnId, TurnInfo, TurnResult,
+    AgentEvent, BoxFuture, ConversationRewound, Error, ErrorCode, Event, EventId, FailedTurn, Message, Result, Role,
+    TurnId, TurnInfo, TurnResult,
 };
 use tokio::runtime::Handle;
 use tracing::Instrument;
@@ -22,11 +23,12 @@ use crate::attach::{
 };
 use crate::bus::{Bus, Listeners};
 use crate::ports::model::check_files;
-use crate::ports::store::{EndedTurn, TurnOutcome, TurnStart};
+use crate::ports::store::{EndedTurn, InstanceId, TurnOutcome, TurnStart};
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{
-    JournaledConversation, Reporter, RequestUsage, Requests, Standing, TurnRun, UpdateSender, Watch, Workdir, cancelled,
+    Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun, UpdateSender, Watch,
+    Workdir, cancelled, rewind_event,
 };
 
 /// How long the end of a turn waits for event handlers (D-18).
@@ -76,6 +78,9 @@ impl OpenConversation {
                 return Err(error);
             }
         };
+        if !stored.rewound.is_empty() {
+            tell_rewound(&services, stored.rewound);
+        }
         // D-18: state that `#[init]` set survives from now on.
         if let Err(error) = journaled.store_state().await {
             run_cleanup(&registered.extensions).await;
@@ -238,6 +243,10 @@ impl OpenConversation {
             }
             TurnOutcome::Failed { code, message, .. } => Error::new(code, message),
             TurnOutcome::Cancelled { .. } => cancelled(),
+            TurnOutcome::Rewound { .. } | TurnOutcome::Rewind { .. } => {
+                let message = format!("the turn `{turn}` of this event was taken back with the conversation");
+                Error::new(ErrorCode::TURN_REWOUND, message).suggest("send the input again, as a new event")
+            }
             TurnOutcome::Interrupted { .. } => {
                 let message = format!("the turn `{turn}` of this event was interrupted, and closed without an answer");
                 Error::new(ErrorCode::TURN_INTERRUPTED, message).suggest("send the input again, as a new event")
@@ -252,6 +261,32 @@ impl OpenConversation {
             return Ok(false);
         }
         self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await.map(|()| true)
+    }
+
+    /// Takes the conversation back: the messages of later turns are removed, in a turn of its own. A turn that was
+    /// interrupted is closed first.
+    // BACK-01
+    pub(super) async fn rewind(&mut self, slot: &InstanceSlot, back: Back<'_>) -> Result<Rewound> {
+        self.adopt_replaced().await;
+        self.journaled.commit_ended().await?;
+        self.journaled.close_turn().await?;
+        let rewound = self.journaled.rewound(back)?;
+        if rewound.turns.is_empty() {
+            return Ok(rewound);
+        }
+        let InstanceId { agent, key } = slot.id.clone();
+        let info = Arc::new(TurnInfo::new(agent, key, rewind_event()));
+        let in_turn = slot.enter_turn();
+        self.journaled.rewind(&info, &rewound).await?;
+        tell_rewound(&self.services, rewound.turns.clone());
+        self.services.bus.drain(DRAIN_TIMEOUT).await;
+        let stored = self.journaled.store_state().await;
+        drop(in_turn);
+        if let Err(error) = stored {
+            // The next turn stores it, or fails for the same reason.
+            tracing::error!(instance = %slot.id, "state was not stored: {}", error.report());
+        }
+        Ok(rewound)
     }
 
     /// Returns the event of the open turn, if there is one.
@@ -318,4 +353,13 @@ async fn unless<T>(
         turn.as_mut().poll(cx).map(TurnEnd::Outcome)
     })
     .await
+}
+
+/// Tells extensions that these turns were taken back.
+// BACK-01
+fn tell_rewound(services: &Services, turns: Vec<TurnId>) {
+    match Event::new(ConversationRewound::NAME, (ConversationRewound::new(turns),)) {
+        Ok(event) => services.emit(None, event),
+        Err(error) => tracing::error!("the event `conversation.rewound` was not emitted: {}", error.report()),
+    }
 }

@@ -18,12 +18,12 @@ use std::task::{Context, Poll, Waker};
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
     AgentEvent, BoxFuture, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, ModelInfo, Result,
-    ToolCatalog, TurnResult,
+    ToolCatalog, TurnId, TurnResult,
 };
 use serde_json::Value;
 
 use crate::bus::Listeners;
-use crate::turn::{TurnStream, UpdateSender};
+use crate::turn::{Back, Rewound, TurnStream, UpdateSender};
 use background::Pending;
 pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
 use conversation::View;
@@ -279,6 +279,50 @@ impl Instance {
     // RESUME-01
     pub async fn abandon(&self) -> Result<()> {
         self.open(self.inner.slot.lock().await).await?.abandon().await
+    }
+
+    /// Takes the conversation back to the end of the turn `to`: the messages of later turns are removed, in a turn of its
+    /// own. A turn that was interrupted is closed first. What the turns did stays done: files, and the state of
+    /// extensions, which get the event `conversation.rewound`. The events of the turns stay answered: run again, they
+    /// have the error `E_TURN_REWOUND`. Waits for turns that run or were queued earlier.
+    ///
+    /// What a layer has removed stays removed, and a message that
+    /// [stands for others](goondan_core::Message::stands_for) stays: the conversation cannot be taken back to before the
+    /// newest turn that one stands for.
+    ///
+    /// ```
+    /// use goondan::Agent;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let model = ScriptedModel::new([ScriptItem::say("yes"), ScriptItem::say("no")]);
+    /// let instance = Agent::builder("assistant").model(model).build()?.instance("user:42").await?;
+    /// let first = instance.run("one").await?.turn_id().clone();
+    /// instance.run("two").await?;
+    /// let rewound = instance.rewind(&first).await?;
+    /// assert_eq!((rewound.turns.len(), rewound.messages[0].text().as_ref()), (1, "two"));
+    /// assert_eq!(instance.messages().await?.len(), 2);
+    /// # Ok::<(), goondan::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `E_REWIND` when the conversation has no messages of that turn, or of one that a message stands for; it names the
+    /// earliest turn that is possible. As [`Instance::messages`]; `E_STORE_…` when the turn could not be stored.
+    // BACK-01
+    pub async fn rewind(&self, to: &TurnId) -> Result<Rewound> {
+        self.open(self.inner.slot.lock().await).await?.rewind(&self.inner.slot, Back::To(to)).await
+    }
+
+    /// Takes the newest turn back, as [`Instance::rewind`] to the turn before it does. Nothing is taken back if the
+    /// conversation has no turn.
+    ///
+    /// # Errors
+    /// As [`Instance::rewind`].
+    // BACK-01
+    pub async fn undo(&self) -> Result<Rewound> {
+        self.open(self.inner.slot.lock().await).await?.rewind(&self.inner.slot, Back::One).await
     }
 
     /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged;

@@ -37,7 +37,8 @@ mod watch;
 mod watchdog;
 mod workdir;
 
-pub(super) use journaled::{JournaledConversation, Standing};
+pub use journaled::Rewound;
+pub(super) use journaled::{Back, JournaledConversation, Standing, rewind_event};
 pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
 pub(super) use steering::Steering;

@@ -130,7 +130,7 @@ impl MessageCompaction {
                 None
             }
         };
-        let summary = removed.summary(written.as_ref());
+        let summary = removed.summary(written.as_ref()).standing_for(removed.0.iter().copied());
         let before = messages.iter().copied().map(Size::of).sum();
         let done = Done::new(before, &removed, &summary, written.as_ref(), &self.config);
         self.api.logger().info(format!("{} messages were replaced by a summary", done.removed));

@@ -2,7 +2,8 @@
 //! sees them.
 // SHOW-01
 
-use goondan::event::{ItemState, Shown, ShownItem};
+use goondan::event::{ConversationRewound, ItemState, Shown, ShownItem};
+use goondan::name::TurnId;
 use goondan::prelude::*;
 use goondan::tool::{Presentation, ShownCall, ToolOutcome};
 
@@ -16,12 +17,22 @@ pub struct Plan {
     api: ExtensionApi,
 }
 
-/// The state of the extension, and the input of the tool.
+/// The input of the tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 struct Written {
     /// All items of the plan, in the order of the work. An empty list takes the plan away.
     #[schemars(length(max = MAX_ITEMS))]
     items: Vec<Item>,
+}
+
+/// The state of the extension.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+struct Stored {
+    #[serde(flatten)]
+    plan: Written,
+    /// The turn in which it was written.
+    turn: Option<TurnId>,
 }
 
 /// An item of the plan.
@@ -62,10 +73,22 @@ impl Plan {
     /// and again as soon as an item begins or ends; one item at a time is active. The person sees it, and you find it at
     /// the end of your input. Simple tasks need no plan.
     #[tool(effect = idempotent, present = shown)]
-    async fn write(&self, input: Written) -> Result<Progress> {
-        self.api.state().set(&input)?;
+    async fn write(&self, input: Written, ctx: &ToolContext<'_>) -> Result<Progress> {
+        let progress = Progress { done: input.done(), of: input.items.len() };
         self.show(&input);
-        Ok(Progress { done: input.done(), of: input.items.len() })
+        self.api.state().set(&Stored { plan: input, turn: Some(ctx.turn_id().clone()) })?;
+        Ok(progress)
+    }
+
+    /// Forgets a plan whose turn was taken back.
+    #[on("conversation.rewound")]
+    async fn forget(&self, event: &Event) -> Result<()> {
+        let ConversationRewound { turns, .. } = event.payload()?;
+        if self.stored()?.turn.is_some_and(|turn| turns.contains(&turn)) {
+            self.api.state().set(&Stored::default())?;
+            self.show(&Written::default());
+        }
+        Ok(())
     }
 
     /// Shows a plan that is not done to the person who watches the turn.
@@ -91,8 +114,12 @@ impl Plan {
 }
 
 impl Plan {
-    fn written(&self) -> Result<Written> {
+    fn stored(&self) -> Result<Stored> {
         Ok(self.api.state().get()?.unwrap_or_default())
+    }
+
+    fn written(&self) -> Result<Written> {
+        Ok(self.stored()?.plan)
     }
 
     fn show(&self, written: &Written) {

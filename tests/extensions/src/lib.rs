@@ -44,6 +44,7 @@ pub mod reload;
 pub mod reload_at_step;
 pub mod reply;
 pub mod resumed;
+pub mod rewound;
 pub mod rough;
 pub mod shared_state;
 pub mod shown;

@@ -1,14 +1,16 @@
-//! `goondan instance`: lists, shows, deletes, repairs, exports and imports stored conversations.
+//! `goondan instance`: lists, shows, takes back, deletes, repairs, exports and imports stored conversations.
 
 mod delete;
 pub(super) mod find;
 mod list;
 mod repair;
+mod rewind;
 mod show;
 mod transfer;
 
 pub(crate) use delete::delete;
 pub(crate) use list::list;
 pub(crate) use repair::repair;
+pub(crate) use rewind::rewind;
 pub(crate) use show::show;
 pub(crate) use transfer::{export, import};

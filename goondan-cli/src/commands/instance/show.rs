@@ -73,6 +73,9 @@ fn end_paragraph(conversation: &StoredConversation, status: InstanceStatus) -> S
         Some(TurnOutcome::Failed { event, code, message, .. }) => {
             format!("(the last turn, for {event}, failed: {code}: {message})\n")
         }
+        Some(outcome @ TurnOutcome::Rewind { .. }) => {
+            format!("(the conversation was taken back by {} turns)\n", outcome.taken_back().len())
+        }
         Some(outcome) => match outcome.event() {
             Some(event) => format!("(the last turn, for {event}, was interrupted)\n"),
             None => "(the last turn was interrupted)\n".to_owned(),

@@ -139,6 +139,10 @@ pub enum EmittedBy {
     /// The runtime: what the model had said of an answer when the conversation was closed. A turn that goes on asks for
     /// the answer again.
     Partial,
+    /// The runtime, which takes the conversation back: that happens as a whole, or if the turn is interrupted, not at
+    /// all.
+    // BACK-01
+    Rewind,
 }
 
 impl EmittedBy {
@@ -146,7 +150,7 @@ impl EmittedBy {
     pub fn extension(&self) -> Option<&ExtensionName> {
         match self {
             Self::Turn(extension) | Self::Step(extension) => Some(extension),
-            Self::Partial => None,
+            Self::Partial | Self::Rewind => None,
         }
     }
 }

@@ -132,6 +132,10 @@ pub struct Opened {
     pub interrupted: Option<Interrupted>,
     /// The committed state of the extensions.
     pub state: BTreeMap<ExtensionName, Value>,
+    /// The turns that the newest one took back, if its outcome is that: its
+    /// [`taken_back`](TurnOutcome::taken_back). Extensions are told.
+    // BACK-01
+    pub rewound: Vec<TurnId>,
     /// The instance's working directory, for tools that work on files. The runtime creates it when a tool first needs
     /// it.
     pub workdir: PathBuf,
@@ -142,7 +146,8 @@ pub struct Opened {
 impl Opened {
     /// An instance without messages or state.
     pub fn new(workdir: PathBuf, journal: Box<dyn Journal>) -> Self {
-        Self { base: Vec::new(), interrupted: None, state: BTreeMap::new(), workdir, journal }
+        let (base, state, rewound) = Default::default();
+        Self { base, interrupted: None, state, rewound, workdir, journal }
     }
 }
 

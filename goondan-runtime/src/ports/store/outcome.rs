@@ -45,6 +45,23 @@ pub enum TurnOutcome {
         /// The event that started the turn.
         event: EventId,
     },
+    /// The turn took the conversation back: the messages of earlier turns are gone. Its commit makes those
+    /// [`Rewound`](Self::Rewound).
+    // BACK-01
+    #[non_exhaustive]
+    Rewind {
+        /// The event that started the turn, which the runtime made.
+        event: EventId,
+        /// The turns that are gone, oldest first.
+        turns: Vec<TurnId>,
+    },
+    /// A later turn took the conversation back, and this one is gone. Its event stays answered.
+    // BACK-01
+    #[non_exhaustive]
+    Rewound {
+        /// The event that started the turn.
+        event: EventId,
+    },
 }
 
 impl TurnOutcome {
@@ -73,6 +90,11 @@ impl TurnOutcome {
         Self::Cancelled { event }
     }
 
+    /// The outcome of a turn that took back `turns`.
+    pub fn rewind(event: EventId, turns: Vec<TurnId>) -> Self {
+        Self::Rewind { event, turns }
+    }
+
     /// Returns the same outcome for another event that the turn answers.
     // STEER-01
     #[must_use]
@@ -82,14 +104,29 @@ impl TurnOutcome {
             Self::Failed { code, message, .. } => Self::Failed { event, code, message },
             Self::Interrupted { .. } => Self::Interrupted { event: Some(event) },
             Self::Cancelled { .. } => Self::Cancelled { event },
+            Self::Rewind { turns, .. } => Self::Rewind { event, turns },
+            Self::Rewound { .. } => Self::Rewound { event },
         }
     }
 
     /// Returns the event that started the turn.
     pub fn event(&self) -> Option<&EventId> {
         match self {
-            Self::Answered { event, .. } | Self::Failed { event, .. } | Self::Cancelled { event } => Some(event),
+            Self::Answered { event, .. }
+            | Self::Failed { event, .. }
+            | Self::Cancelled { event }
+            | Self::Rewind { event, .. }
+            | Self::Rewound { event } => Some(event),
             Self::Interrupted { event } => event.as_ref(),
+        }
+    }
+
+    /// Returns the turns that this one took back.
+    // BACK-01
+    pub fn taken_back(&self) -> &[TurnId] {
+        match self {
+            Self::Rewind { turns, .. } => turns,
+            _ => &[],
         }
     }
 }
@@ -113,6 +150,17 @@ impl EndedTurn {
     /// The turn `turn`.
     pub fn new(turn: TurnId, digest: Option<EventDigest>, outcome: TurnOutcome) -> Self {
         Self { turn, digest, outcome }
+    }
+
+    /// Takes in that a later turn took back `turns`. A store does so with every turn that it keeps when it commits an
+    /// outcome with [`taken_back`](TurnOutcome::taken_back), or when it reads both.
+    // BACK-01
+    pub fn rewind(&mut self, turns: &[TurnId]) {
+        if turns.contains(&self.turn)
+            && let Some(event) = self.outcome.event().cloned()
+        {
+            self.outcome = TurnOutcome::Rewound { event };
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use goondan_core::host::ConversationExt;
 use goondan_core::{AgentEvent, Error, ErrorCode, EventId, Message, MessageEvent, Result, TurnId, TurnInfo};
 
+use super::rewinding::is_rewind;
 use super::{JournaledConversation, LeftOut, OpenTurn};
 use crate::peers::answered_request;
 use crate::policy::Policy;
@@ -110,7 +111,7 @@ impl JournaledConversation {
     /// Returns that event, as far as it is known.
     pub(crate) fn open_input(&self) -> Option<&AgentEvent> {
         let open = self.open_turn.as_ref().filter(|open| open.ended.is_none())?;
-        open.input.as_ref().map(Input::event)
+        open.input.as_ref().map(Input::event).filter(|event| !is_rewind(event))
     }
 
     /// Returns the requests to other agents whose answers the open turn has.

@@ -2,9 +2,12 @@
 
 mod calls;
 mod going_on;
+mod rewinding;
 
 pub(super) use calls::CallJournal;
 pub(crate) use going_on::Standing;
+pub use rewinding::Rewound;
+pub(crate) use rewinding::{Back, rewind_event};
 
 use std::sync::Arc;
 
@@ -307,11 +310,12 @@ impl JournaledConversation {
     /// Sets the turn that made the message of an event: the open one, or if the message is a changed one that keeps its
     /// id, the turn of that.
     fn set_turn(&self, event: &mut MessageEvent) {
-        let (message, changed) = match event {
-            MessageEvent::Append { message } => (message, None),
+        let (message, changed, replaced) = match event {
+            MessageEvent::Append { message } => (message, None, None),
             MessageEvent::Replace { target_id, message } => {
-                let changed = if message.id() == target_id { self.conversation.find(target_id) } else { None };
-                (message, changed)
+                let target = self.conversation.find(target_id).map(|message| &**message);
+                let is_same = message.id() == target_id;
+                (message, target.filter(|_| is_same), target.filter(|_| !is_same))
             }
             _ => return,
         };
@@ -321,6 +325,13 @@ impl JournaledConversation {
         };
         if message.turn() != turn {
             Arc::make_mut(message).set_turn(turn.cloned());
+        }
+        if let Some(replaced) = replaced.filter(|replaced| replaced.turn() != turn)
+            && message.stands_for().is_none()
+        {
+            // BACK-01: a conversation that is taken back keeps it.
+            let new = Arc::make_mut(message);
+            *new = new.clone().standing_for([replaced.into()]);
         }
     }
 
@@ -363,8 +374,11 @@ impl JournaledConversation {
 
     /// Closes the turn that was interrupted by a crash or by a dropped caller, if any, without an answer.
     pub(crate) async fn close_turn(&mut self) -> Result<()> {
-        let Some(open) = &self.open_turn else { return Ok(()) };
-        let outcome = TurnOutcome::interrupted(open.event.clone());
+        if self.open_turn.is_none() {
+            return Ok(());
+        }
+        self.give_up_rewind().await?;
+        let outcome = TurnOutcome::interrupted(self.open_event().cloned());
         self.end_turn(&outcome).await
     }
 

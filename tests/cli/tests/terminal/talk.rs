@@ -390,3 +390,27 @@ fn a_file_goes_with_the_next_message() {
     assert_eq!(screen.end().0.code(), Some(0));
     assert!(fixture.stored()[0].contains("data:image/png;base64,iVBORw0KGgo="));
 }
+
+#[test]
+fn the_last_turn_is_taken_back_and_its_input_is_in_the_prompt_again() {
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send("/undo\r");
+    screen.shows("there was nothing to take back\n>");
+    screen.send("one\r");
+    screen.shows("> one\nfine\n>");
+    screen.send("fail\r");
+    screen.contains("fine\n");
+    screen.send("/undo\r");
+    screen.shows(
+        "took back 1 turn with 4 messages\nwhat these calls did stays, such as changes of files:\n  gate__fail\n> fail",
+    );
+    screen.send("\x03");
+    screen.shows("> fail\n>");
+    screen.send("/history\r");
+    screen.shows("user       one\nassistant  fine\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+    assert_eq!(fixture.stored(), ["one", "fine"]);
+}

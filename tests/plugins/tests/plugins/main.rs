@@ -23,6 +23,7 @@ mod presented;
 mod recipes;
 mod resumed;
 mod retry;
+mod rewound;
 mod shared;
 mod skills;
 mod text_transform;

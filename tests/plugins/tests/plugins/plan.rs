@@ -86,3 +86,15 @@ async fn an_empty_plan_takes_it_away_and_a_wrong_one_changes_nothing() {
     assert_eq!(plans, [None, kept.clone(), kept.clone(), kept.clone(), kept, None]);
     assert_eq!(shown(&chat), ["Plan\n[ ] part 0", "Plan"]);
 }
+
+#[both_linkages]
+#[covers("BACK-01")]
+async fn a_plan_is_forgotten_with_its_turn() {
+    let script = [writes(&["open"]), ScriptItem::say("begun"), ScriptItem::say("fine")];
+    let chat = builder(script).start().await.unwrap();
+    chat.say("work").await.unwrap();
+    chat.instance().undo().await.unwrap();
+    assert_eq!(shown(&chat).last().unwrap(), "Plan");
+    chat.say("hello").await.unwrap();
+    assert_eq!(chat.last_request().transcript(), ["user: hello"]);
+}

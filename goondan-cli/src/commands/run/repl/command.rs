@@ -21,13 +21,14 @@ pub(crate) enum Command {
     Reload,
     Accept,
     Continue,
+    Undo,
     Quit,
     /// A command that does not exist, and the nearest one that does.
     Unknown(String, Option<&'static str>),
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 13] = [
+pub(crate) const COMMANDS: [(&str, &str); 14] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
@@ -39,6 +40,7 @@ pub(crate) const COMMANDS: [(&str, &str); 13] = [
     ("/reload", "read the bundle again and continue this conversation"),
     ("/accept", "take what the changed bundle adds, such as a command"),
     ("/continue", "go on with a turn that was interrupted"),
+    ("/undo", "take the last turn back; what it did to files stays"),
     ("/quit", "leave; the next run continues the conversation"),
     ("/exit", "the same as /quit"),
 ];
@@ -67,6 +69,7 @@ pub(crate) fn parse(input: &str) -> Command {
         "/reload" => Command::Reload,
         "/accept" => Command::Accept,
         "/continue" => Command::Continue,
+        "/undo" => Command::Undo,
         "/quit" | "/exit" => Command::Quit,
         _ if command.split_whitespace().next() == Some("/file") => {
             Command::File(command["/file".len()..].trim().into())

@@ -25,6 +25,7 @@ use goondan::host::race::{Either, race};
 use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::TurnResult;
 use goondan::store::state_root;
+use goondan::tool::Effect;
 use goondan::{Error, ErrorCode, Instance, Result};
 use nix::errno::Errno;
 
@@ -39,6 +40,7 @@ use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
+use crate::output::rewound;
 use crate::output::shown::ShownLines;
 use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
@@ -366,6 +368,7 @@ impl<'a> Repl<'a> {
             },
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&pages::wrapped(&order::page(instance).await?, columns))?,
+            Command::Undo => self.undo().await?,
             Command::Reload => output::eprint_styled(&self.reload(None).await),
             Command::Accept => output::eprint_styled(&self.accept().await),
             Command::Unknown(word, nearest) => {
@@ -376,6 +379,23 @@ impl<'a> Repl<'a> {
             }
             Command::Nothing | Command::Say(_) | Command::Continue | Command::Quit => {}
         }
+        Ok(())
+    }
+
+    /// Takes the last turn back, and puts its input into the prompt.
+    async fn undo(&mut self) -> Result<()> {
+        let instance = &self.conversation.instance;
+        let undone = match instance.undo().await {
+            Ok(undone) => undone,
+            Err(error) => {
+                output::report(&error);
+                return Ok(());
+            }
+        };
+        let tools = instance.tools().await?;
+        let is_read = |name: &str| tools.get(name).is_some_and(|tool| tool.effect == Effect::Read);
+        output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &rewound::page(&undone, is_read)));
+        self.typed = rewound::input(&undone).unwrap_or_default();
         Ok(())
     }
 
