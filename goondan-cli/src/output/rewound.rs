@@ -1,12 +1,14 @@
 //! What a person reads when a conversation was taken back.
 // BACK-01
 
+use std::sync::Arc;
+
 use goondan::agent::Rewound;
-use goondan::conversation::{Part, Role};
-use goondan::name::TurnId;
+use goondan::conversation::{Message, Part, Role};
+use goondan::name::{ToolCallId, TurnId};
 use goondan::tool::Presentation;
 
-use super::first_line;
+use super::{first_line, message};
 
 /// The number of calls that are named.
 const MAX_CALLS: usize = 20;
@@ -46,13 +48,22 @@ fn calls(rewound: &Rewound, is_read: impl Fn(&str) -> bool) -> Vec<String> {
         if is_read(&call.tool_name) {
             continue;
         }
-        let line = call.input.as_object().map(Presentation::of_arguments).unwrap_or_default().line;
-        let call = first_line(&format!("{}  {line}", call.tool_name), MAX_CALL);
+        let line = presented(rewound, &call.tool_call_id)
+            .or_else(|| call.input.as_object().map(Presentation::of_arguments))
+            .map(|presentation| presentation.line);
+        let call = first_line(&format!("{}  {}", call.tool_name, line.unwrap_or_default()), MAX_CALL);
         if !calls.contains(&call) {
             calls.push(call);
         }
     }
     calls
+}
+
+/// Returns how the tool has presented a call, if the message with its result says so.
+fn presented(rewound: &Rewound, call: &ToolCallId) -> Option<Presentation> {
+    let is_result = |part: &Part| matches!(part, Part::ToolResult(result) if result.tool_call_id == *call);
+    let answers = |message: &&Arc<Message>| message.content().parts().iter().any(is_result);
+    message::presentation(rewound.messages.iter().find(answers)?)
 }
 
 /// Returns the text of the person with which the oldest of the turns began.

@@ -27,6 +27,9 @@ impl ShownLines {
             Shown::List { title, items, .. } => {
                 let is_old = |(other, old): &(ExtensionName, Shown)| other == extension && shown.replaces(old);
                 let old = self.lists.iter().position(is_old).map(|at| self.lists.swap_remove(at).1);
+                if items.is_empty() {
+                    return page;
+                }
                 self.lists.push((extension.clone(), shown.clone()));
                 match old {
                     Some(Shown::List { title: old_title, items: old, .. }) if old_title == *title => {

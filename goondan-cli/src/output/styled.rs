@@ -97,6 +97,29 @@ impl Styled {
         });
     }
 
+    /// Breaks lines that have more than so many columns between words. What goes on stands two columns further to the
+    /// right than its line begins.
+    #[must_use]
+    pub(crate) fn wrapped(&self, columns: usize) -> Self {
+        let mut wrapped = Self { text: String::with_capacity(self.text.len()), colors: self.colors };
+        for line in self.text.split_inclusive('\n') {
+            let indent = line.len() - line.trim_start_matches(' ').len() + 2;
+            let mut column = 0;
+            for word in line.split_inclusive(' ') {
+                let (width, gap) = (seen_width(word.trim_end()), seen_width(word));
+                if column > indent && column + width > columns {
+                    wrapped.text.truncate(wrapped.text.trim_end_matches(' ').len());
+                    wrapped.text.push('\n');
+                    wrapped.text.extend(std::iter::repeat_n(' ', indent));
+                    column = indent;
+                }
+                wrapped.text.push_str(word);
+                column += gap;
+            }
+        }
+        wrapped
+    }
+
     /// Moves the cursor to the start of the line.
     pub(crate) fn line_start(mut self) -> Self {
         self.text.push('\r');
@@ -152,6 +175,19 @@ impl Styled {
     }
 }
 
+/// Returns how many columns a text has without its escape sequences.
+fn seen_width(text: &str) -> usize {
+    let (mut width, mut in_escape) = (0, false);
+    for char in text.chars() {
+        if in_escape || char == '\x1b' {
+            in_escape = !char.is_ascii_alphabetic();
+        } else {
+            width += display_width(char.encode_utf8(&mut [0; 4]));
+        }
+    }
+    width
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +198,15 @@ mod tests {
             Styled::new(true).clear_below().paint(Style::Red, "\x1b[0mx").text("\x1b[2J").up(0).up(2).line_start();
         assert_eq!(styled.as_str(), "\x1b[J\x1b[31m␛[0mx\x1b[0m␛[2J\x1b[2A\r");
         assert_eq!(Styled::new(false).paint(Style::Dim, "\x1b").as_str(), "␛");
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let styled =
+            Styled::new(true).paint(Style::Red, "✗").text(" one two").paint(Style::Dim, " three\n  漢字 five\n");
+        let wrapped = styled.wrapped(9);
+        assert_eq!(wrapped.as_str(), "\x1b[31m✗\x1b[0m one two\x1b[2m\n  three\n  漢字\n    five\n\x1b[0m");
+        assert_eq!(styled.wrapped(80).as_str(), styled.as_str());
+        assert_eq!(Styled::new(false).text("unbreakable words\n").wrapped(4).as_str(), "unbreakable\n  words\n");
     }
 }

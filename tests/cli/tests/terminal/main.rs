@@ -5,6 +5,7 @@
 mod accept;
 mod background;
 mod coder;
+mod goldens;
 mod held;
 mod markdown;
 mod masked;
@@ -19,5 +20,6 @@ mod shown;
 mod signals;
 mod steered;
 mod support;
+mod svg;
 mod talk;
 mod usage;

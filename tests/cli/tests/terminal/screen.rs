@@ -13,6 +13,7 @@ use pty_process::blocking::{Command, Pty};
 use regex::Regex;
 
 use crate::support::{Fixture, PROGRAM};
+use crate::svg;
 
 const ROWS: NonZero<u16> = NonZero::new(60).unwrap();
 const COLUMNS: NonZero<u16> = NonZero::new(140).unwrap();
@@ -53,12 +54,22 @@ impl Screen {
         Self::run(command.envs(variables.iter().copied()), &fixture.state())
     }
 
+    /// Starts it on a terminal of this width.
+    pub(crate) fn start_with_columns(fixture: &Fixture, columns: NonZero<u16>) -> Self {
+        let command = Command::new(PROGRAM).args(fixture.arguments()).env_remove("GOONDAN_LOG").env_remove("NO_COLOR");
+        Self::run_with_columns(command.env("TERM", "xterm-256color"), &fixture.state(), columns)
+    }
+
     /// Runs a command on a terminal.
     pub(crate) fn run(command: Command, state: &Path) -> Self {
+        Self::run_with_columns(command, state, COLUMNS)
+    }
+
+    fn run_with_columns(command: Command, state: &Path, columns: NonZero<u16>) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
-        pty.resize(Size::new(ROWS.get(), COLUMNS.get())).unwrap();
+        pty.resize(Size::new(ROWS.get(), columns.get())).unwrap();
         let child = command.spawn(pts).unwrap();
-        let parser = vt100::Parser::new(ROWS, COLUMNS, 0);
+        let parser = vt100::Parser::new(ROWS, columns, 0);
         let output = TerminalOutput { parser, raw: Vec::new(), ended: false };
         let output = Arc::new((Mutex::new(output), Condvar::new()));
         let pty = Arc::new(pty);
@@ -89,6 +100,18 @@ impl Screen {
     #[track_caller]
     pub(crate) fn contains(&self, expected: &str) {
         self.wait(|text| text.contains(expected), expected);
+    }
+
+    /// Returns what the screen shows, with one sign of the progress for all, and one name for temporary directories.
+    pub(crate) fn text(&self) -> String {
+        let text = self.text_of(&self.output.0.lock().unwrap());
+        let text = Regex::new("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]").unwrap().replace_all(&text, "⠼").into_owned();
+        Regex::new(r"\.tmp\w{6}").unwrap().replace_all(&text, ".tmpXXXXXX").into_owned()
+    }
+
+    /// Draws the screen, from the last row on that begins with `from`.
+    pub(crate) fn svg(&self, from: &str) -> String {
+        svg::draw(self.output.0.lock().unwrap().parser.screen(), from)
     }
 
     #[track_caller]

@@ -35,8 +35,8 @@ fn a_list_stays_in_its_place_while_it_changes() {
         screen.send("typed");
         screen.contains("\n> typed");
         drop(fixture.reached());
-        let call = "✓ teller__tell  GATE · N s";
-        screen.shows(&format!("{ABOVE}{call}\nfine\ngate: Work · 2 of 2\n  [x] read 漢字\n  [x] write\n> typed"));
+        screen.shows("\nfine\ngate: Work · 2 of 2\n  [x] read 漢字\n  [x] write\n> typed");
+        screen.contains(&format!("{ABOVE}✓ teller__tell  "));
         screen.send("\x03");
         screen.shows("> typed\n>");
         screen.send("/quit\r");

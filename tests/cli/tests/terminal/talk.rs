@@ -157,7 +157,7 @@ fn commands() {
     screen.contains("turn\n  (the steps of the turn)");
     screen.shows("(the handler of the tool)\n>");
     screen.send("/help\r");
-    screen.contains("/reload   read the bundle again");
+    screen.contains("/reload    read the bundle again");
     screen.send("/tolls\r");
     screen.shows("There is no command /tolls. Did you mean /tools? /help lists them; `//` begins a message.\n>");
     screen.send("/q\t\r");

@@ -56,7 +56,7 @@ fn a_narrow_terminal_shows_what_fits_and_breaks_no_word() {
     drop(fixture.reached());
     screen.contains("fine\n");
     screen.send("/help\r");
-    screen.contains("/file     PATH: send a file with the\n          next message\n");
+    screen.contains("/file      PATH: send a file with the\n           next message\n");
     screen.contains("Ctrl-C cancels a running turn or clears\nthe line;");
     screen.send("/tools\r");
     screen.contains("gate__wait");

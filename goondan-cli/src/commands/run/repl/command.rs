@@ -83,7 +83,7 @@ pub(crate) fn parse(input: &str) -> Command {
 
 /// Returns the page of `/help`.
 pub(crate) fn help() -> String {
-    let mut help: String = COMMANDS.iter().map(|(name, description)| format!("{name:<9} {description}\n")).collect();
+    let mut help: String = COMMANDS.iter().map(|(name, description)| format!("{name:<10} {description}\n")).collect();
     help.push_str(KEYS);
     help
 }

@@ -200,7 +200,9 @@ impl<'a> Repl<'a> {
                 Either::Left(Either::Right(event)) => {
                     if let Some(Ok(shown)) = event.map(|event| event.payload()) {
                         let page = self.shown_lines.page(&shown, self.terminal.styled());
-                        self.editor.print_above(&page);
+                        if !page.as_str().is_empty() {
+                            self.editor.print_above(&page);
+                        }
                     }
                     continue;
                 }
@@ -361,7 +363,7 @@ impl<'a> Repl<'a> {
             Command::Help => print(&pages::wrapped(&command::help(), columns))?,
             Command::Tools => print(&pages::wrapped(&Tools::of(instance).await?.page(), columns))?,
             Command::History => print(&pages::history(instance, columns).await?)?,
-            Command::Cost => print(&pages::cost(&self.conversation.store, instance.id())?)?,
+            Command::Cost => print(&pages::wrapped(&pages::cost(&self.conversation.store, instance.id())?, columns))?,
             Command::Last => match &self.last {
                 Some(Output { text, .. }) => print(&format!("{}\n", text.trim_end()))?,
                 None => self.print_status("no tool was called yet"),
@@ -394,7 +396,8 @@ impl<'a> Repl<'a> {
         };
         let tools = instance.tools().await?;
         let is_read = |name: &str| tools.get(name).is_some_and(|tool| tool.effect == Effect::Read);
-        output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &rewound::page(&undone, is_read)));
+        let page = self.terminal.styled().paint(Style::Dim, &rewound::page(&undone, is_read));
+        output::eprint_styled(&page.wrapped(self.terminal.columns()));
         self.typed = rewound::input(&undone).unwrap_or_default();
         Ok(())
     }

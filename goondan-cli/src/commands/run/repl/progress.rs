@@ -202,7 +202,8 @@ impl Progress {
     /// Prints whole lines. That the terminal is closed shows when the answer is written.
     pub(crate) fn lines(&mut self, lines: &Styled) {
         if self.terminal.shows_progress {
-            _ = self.canvas.lines(lines);
+            let lines = if self.canvas.is_drawn() { lines.wrapped(self.terminal.columns()) } else { lines.clone() };
+            _ = self.canvas.lines(&lines);
         }
     }
 
