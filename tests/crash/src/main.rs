@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times. A second number is the seed of an earlier
 //! run: it repeats the random choices, but not the timing of the processes. With `-- resume 10000`, each process runs
-//! the event again whose turn the one before did not finish, and every turn is there once. `-- race 100000` opens one
-//! instance a hundred thousand times in several processes while others delete and read it, and counts how often it is
-//! open twice. The parent uses the other subcommands to start the children.
+//! the event again whose turn the one before did not finish, and every turn is there once. With `-- steer 200`, an
+//! input joins each turn. `-- race 100000` opens one instance a hundred thousand times in several processes while others
+//! delete and read it, and counts how often it is open twice. The parent uses the other subcommands to start the
+//! children.
 
 mod answering;
 mod changing;
@@ -17,6 +18,7 @@ mod plan;
 mod projecting;
 mod race;
 mod sharing;
+mod steering;
 mod stuck;
 
 use std::path::Path;
@@ -50,6 +52,10 @@ fn main() -> ExitCode {
         ["owner", alive] => block_on(owner::run(Path::new(alive))),
         ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
         ["sharing", dir, writer] => sharing::run(Path::new(dir), writer),
+        ["steering-child", dir, start] => {
+            number(start).and_then(|start| block_on(steering::child(Path::new(dir), start)))
+        }
+        ["steer", kills] => number(kills).and_then(|kills| block_on(steering::run(kills))),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         ["resume", kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..), true))),
         ["resume", kills, seed] => number(kills)
@@ -59,7 +65,9 @@ fn main() -> ExitCode {
         [kills, seed] => number(kills)
             .and_then(|kills| Ok((kills, number(seed)?)))
             .and_then(|(kills, seed)| block_on(kill::run(kills, seed, false))),
-        _ => Err(Error::msg("usage: goondan-crash [resume] KILLS [SEED], or goondan-crash race OPENINGS")),
+        _ => Err(Error::msg(
+            "usage: goondan-crash [resume] KILLS [SEED], goondan-crash steer KILLS, or goondan-crash race OPENINGS",
+        )),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -28,6 +28,15 @@ fn whenever_a_process_is_killed_the_next_one_goes_on_with_its_turn() {
 }
 
 #[test]
+#[covers("STEER-01", "ONCE-01")]
+fn whenever_a_process_is_killed_an_input_that_joins_its_turn_is_there_once_and_answered_once() {
+    let output = Command::new(PROGRAM).args(["steer", "200"]).output().unwrap();
+    let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert!(output_text.starts_with("200 kills, "), "{output_text}");
+}
+
+#[test]
 #[covers("EFFECT-01", "PAIR-01")]
 fn a_call_that_is_killed_is_not_run_again_and_the_model_is_told() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,12 +1,15 @@
 //! `goondan run` on pipes, ended by signals.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Child;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use goondan_covers::covers;
 
 use crate::screen::Screen;
-use crate::support::{Fixture, kill};
+use crate::support::{Fixture, PROGRAM, kill};
 
 /// Waits until a process has ended. Returns its exit code and the rest of its standard output.
 fn end(child: Child) -> (Option<i32>, String) {
@@ -119,5 +122,37 @@ fn a_second_signal_ends_at_once_what_the_first_cannot_cancel() {
         let next = fixture.run(&["--input", "hello"]);
         assert_eq!(next.stdout, b"fine\n", "what was left open is closed");
         assert!(fixture.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", fixture.stored());
+    }
+}
+
+#[test]
+fn a_turn_whose_terminal_is_closed_has_the_grace_period() {
+    for is_in_time in [true, false] {
+        let fixture = Fixture::new();
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        let grace = if is_in_time { "60" } else { "0" };
+        let command = pty_process::blocking::Command::new(PROGRAM).args(fixture.arguments()).args(["--grace", grace]);
+        let mut child = command.env_remove("GOONDAN_LOG").env("TERM", "xterm-256color").spawn(pts).unwrap();
+        let mut shown = Vec::new();
+        let mut wait_for = |what: &str| {
+            while !String::from_utf8_lossy(&shown).contains(what) {
+                let mut buffer = [0; 4096];
+                let read = (&pty).read(&mut buffer).unwrap();
+                shown.extend_from_slice(&buffer[..read]);
+            }
+        };
+        wait_for("> ");
+        (&pty).write_all(b"wait\r").unwrap();
+        let gate = fixture.reached();
+        wait_for("Enter steers");
+        drop(pty);
+        let gate = (!is_in_time).then_some(gate);
+        let (sender, ended) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait().unwrap()));
+        assert_eq!(ended.recv_timeout(Duration::from_secs(60)).unwrap().code(), Some(0));
+        drop(gate);
+        let stored = fixture.stored();
+        assert_eq!(stored.len(), if is_in_time { 4 } else { 3 }, "{stored:?}");
+        assert_eq!(stored[2].contains("E_TOOL_OUTCOME_UNKNOWN"), !is_in_time, "{stored:?}");
     }
 }

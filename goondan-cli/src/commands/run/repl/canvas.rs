@@ -9,7 +9,7 @@ use std::time::Duration;
 use textwrap::core::display_width;
 use tokio::time::Instant;
 
-use super::terminal::Terminal;
+use super::terminal::{self, Terminal};
 use crate::output::{self, Span, Stream, Style, Styled, words_of};
 
 /// The shortest time between two frames of an answer.
@@ -286,7 +286,11 @@ impl Canvas {
             frames.push(frame.as_str().to_owned());
             return Ok(());
         }
-        Stream::Out.styled(frame)
+        match Stream::Out.styled(frame) {
+            // The turn goes on until the end of the grace period, as after a signal.
+            Err(error) if terminal::is_closed(&error) => Ok(()),
+            written => written,
+        }
     }
 }
 

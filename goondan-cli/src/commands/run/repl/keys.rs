@@ -1,5 +1,6 @@
 //! The keys that a person presses while a turn runs: a thread reads them from the terminal.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use crossterm::event::{self, Event};
 use goondan::Result;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::terminal::{Terminal, TypingTerminal};
@@ -63,7 +65,9 @@ impl Keys {
 
     fn stop(&mut self) {
         self.ended.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take()
+            && !is_closed(Duration::ZERO)
+        {
             // It does not panic, and has nothing to return.
             _ = thread.join();
         }
@@ -72,14 +76,33 @@ impl Keys {
 
 /// Reads a key that is there within this time.
 fn read(within: Duration) -> Option<Event> {
-    match event::poll(within) {
-        Ok(true) => event::read().ok(),
-        Ok(false) => None,
-        Err(_) => {
-            // The terminal was closed, which the end of the turn finds out.
+    // Keys that came together with the one before are not in the terminal any more.
+    if !is_there() {
+        if is_closed(within) {
+            // The signal ends the turn.
             thread::sleep(within);
-            None
         }
+        if !is_there() {
+            return None;
+        }
+    }
+    event::read().ok()
+}
+
+fn is_there() -> bool {
+    !is_closed(Duration::ZERO) && event::poll(Duration::ZERO).unwrap_or(false)
+}
+
+/// Waits until there is a key, but not longer than this. Returns whether the terminal was closed: then looking for a key
+/// would not return.
+fn is_closed(within: Duration) -> bool {
+    let stdin = io::stdin();
+    let mut stdin = [PollFd::new(&stdin, PollFlags::IN)];
+    let within = Timespec { tv_sec: 0, tv_nsec: within.subsec_nanos().into() };
+    match poll(&mut stdin, Some(&within)) {
+        Ok(_) => stdin[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
+        // A signal came.
+        Err(_) => false,
     }
 }
 

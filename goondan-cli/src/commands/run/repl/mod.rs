@@ -27,7 +27,6 @@ use goondan::middleware::TurnResult;
 use goondan::store::state_root;
 use goondan::tool::Effect;
 use goondan::{Error, ErrorCode, Instance, Result};
-use nix::errno::Errno;
 
 pub(crate) use terminal::Terminal;
 
@@ -435,5 +434,5 @@ fn report(result: Result<TurnResult>) {
 /// Whether `error` means that the terminal was closed.
 fn is_closed(error: &Error) -> bool {
     let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe || io.raw_os_error() == Some(Errno::EIO as i32))
+    io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe || terminal::is_closed(io))
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use goondan_lock::Lock;
+use nix::errno::Errno;
 use nix::sys::termios::{LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr};
 use rustix::termios::tcgetwinsize;
 
@@ -137,4 +138,9 @@ impl Drop for QuietTerminal {
     fn drop(&mut self) {
         self.0.restore();
     }
+}
+
+/// Returns whether this is the error of a terminal that was closed.
+pub(crate) fn is_closed(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::EIO as i32)
 }

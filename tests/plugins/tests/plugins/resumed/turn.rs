@@ -231,7 +231,11 @@ impl Place {
         let writes = before + 1..plan.writes() + 1;
 
         let message = |message: &Arc<Message>| {
-            let metadata = json!(message.metadata());
+            let mut metadata = json!(message.metadata());
+            // Turns have random ids.
+            if let Some(stands_for) = metadata.get_mut("standsFor") {
+                *stands_for = "a turn".into();
+            }
             format!("{:?}: {} {metadata}", message.role(), plain(message.content()))
         };
         let states = instance.states().await.unwrap().into_iter().map(|(name, state)| (name.to_string(), state));
