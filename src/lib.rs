@@ -51,6 +51,7 @@
 //! | wrap turns, steps and tool calls | [`mod@middleware`] |
 //! | read and change a conversation | [`conversation`] |
 //! | offer tools | [`mod@tool`] |
+//! | let a person decide about tool calls | [`decision`] |
 //! | emit and receive events | [`event`] |
 //! | keep state, write to the log, register at run time | [`mod@extension`] |
 //! | read and write JSON | [`mod@json`] |
@@ -99,6 +100,7 @@ mod macros {
 
 pub mod agent;
 pub mod conversation;
+pub mod decision;
 pub mod error;
 pub mod errors;
 pub mod event;

@@ -6,8 +6,8 @@ pub use goondan_file_store::{
     FileQueue, FileStore, Fsync, StoredConversation, StoredFault, Syncs, agreements_dir, state_root, workspace_id,
 };
 pub use goondan_runtime::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
-    InstanceStatus, Interrupted, JoinedEvent, Journal, Opened, Question, Reached, Store, StoredInstance, Suspend,
-    TurnOutcome, TurnRecord, TurnStart, Wait,
+    Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
+    InstanceStatus, Interrupted, JoinedEvent, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnOutcome,
+    TurnRecord, TurnStart,
 };
 pub use goondan_runtime::{MemoryQueue, MemoryStore, Queue};

@@ -27,7 +27,7 @@ pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 pub const ABI_MAJOR: u32 = 1;
 
 /// Grows with the entries, fields and forms that are added. A library declares the lowest one that its host must have.
-pub const ABI_MINOR: u32 = 2;
+pub const ABI_MINOR: u32 = 3;
 
 /// The lowest [`ABI_MINOR`] of a host that can load a library of this version.
 pub const NEEDED_MINOR: u32 = 0;

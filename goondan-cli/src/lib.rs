@@ -49,6 +49,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 // The extensions of this command, each a feature. Nothing else names these crates, and the linker would leave them out.
+#[cfg(feature = "approval")]
+use approval as _;
 #[cfg(feature = "bash")]
 use bash as _;
 #[cfg(feature = "basics")]
@@ -90,7 +92,8 @@ use args::Args;
 
 /// Runs the command that the program's arguments name.
 ///
-/// Exit codes: 0 done, 1 the work failed, 2 the command line or the configuration is wrong, 130 interrupted.
+/// Exit codes: 0 done, 1 the work failed, 2 the command line or the configuration is wrong, 3 a turn waits for a
+/// decision, 130 interrupted.
 pub fn main() -> ExitCode {
     // Before any key is read, and before anything that can fail.
     let unprotected = memory::protect();

@@ -8,6 +8,8 @@ use goondan::Error;
 const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
+/// The turn waits for a decision.
+const SUSPENDED: u8 = 3;
 /// Ended by Ctrl-C: 128 plus the number of SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
@@ -18,6 +20,9 @@ pub(crate) enum Outcome {
     SomeFailed,
     /// The bundle has mistakes, which were reported.
     Misconfigured,
+    /// The last turn waits for a decision.
+    // ASK-01
+    Suspended,
     /// Ctrl-C ended it.
     Interrupted,
 }
@@ -28,6 +33,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Done => Self::SUCCESS,
             Outcome::SomeFailed => Self::from(FAILED),
             Outcome::Misconfigured => Self::from(USAGE),
+            Outcome::Suspended => Self::from(SUSPENDED),
             Outcome::Interrupted => Self::from(INTERRUPTED),
         }
     }

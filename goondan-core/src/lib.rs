@@ -8,7 +8,9 @@
 //! | --- | --- |
 //! | `name`, `error`, `secret`, `depth`, `size`, `bundle_file`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, what limits of size count, files that are not trusted, the logger |
 //! | `conversation` | messages, message events, the conversation and its view |
+//! | `question` | questions about tool calls, and the calls that wait |
 //! | `event` | input events, bus events, runtime events |
+//! | `decision` | decisions about calls that wait |
 //! | `model_call` | the options of a model call, what is known of a model |
 //! | `peers` | requests to other agents and to models |
 //! | `tool` | tools, the catalog of a step, handlers |
@@ -40,7 +42,11 @@ mod log;
 pub mod size;
 
 mod conversation;
+mod question;
+
 mod event;
+
+mod decision;
 mod model_call;
 mod peers;
 mod tool;
@@ -84,6 +90,10 @@ pub use event::{
     RepoAvailable, RequestPart, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo,
     WorktreeMounted,
 };
+
+pub use decision::{Decision, Verdict};
+
+pub use question::{AskedQuestion, OnInput, Question, QuestionId, Wait};
 
 pub use model_call::{
     CacheUse, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,

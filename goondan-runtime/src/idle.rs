@@ -6,8 +6,8 @@ use goondan_core::host::{
     Apply, CallHost, ConversationHost, CoreRun, MessageHost, RunHost, StepHost, ToolCallHost, TurnInfo,
 };
 use goondan_core::{
-    AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ExtensionName, MessageEvent,
-    RequestTicket, Result, StepResult, ToolCallResult, ToolItem, context_members,
+    AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Decision, Error, ExtensionName,
+    LayerInfo, MessageEvent, Question, RequestTicket, Result, StepResult, ToolCallResult, ToolItem, context_members,
 };
 use serde_json::{Map, Value};
 
@@ -80,6 +80,12 @@ impl<F: Send + Sync> CallHost for IdleRun<F> {
 
     fn max_output(&self) -> u64 {
         0
+    }
+
+    fn ask(&mut self, _: Question, _: Option<&LayerInfo>) {}
+
+    fn decisions(&self, _: Option<&LayerInfo>) -> Result<Vec<Decision>> {
+        Ok(Vec::new())
     }
 }
 

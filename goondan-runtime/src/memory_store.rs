@@ -8,16 +8,15 @@ use std::task::{Context, Poll};
 
 use goondan_core::host::IdMap;
 use goondan_core::{
-    BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result, Timestamp,
-    ToolCallId, TurnId, TurnInfo,
+    BoxFuture, Conversation, Decision, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result,
+    Timestamp, ToolCallId, TurnId, TurnInfo,
 };
 use goondan_lock::Lock;
 use serde_json::Value;
 
 use crate::ports::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, InstancePage, InstanceQuery,
-    InstanceStatus, Interrupted, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnRecord, TurnStart,
-    without_directories,
+    Commit, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, InstancePage, InstanceQuery, InstanceStatus,
+    Interrupted, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnRecord, TurnStart, without_directories,
 };
 use crate::state::{StateCell, States};
 
@@ -360,7 +359,7 @@ impl Journal for MemoryJournal {
     }
 
     fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
-        self.records.extend(decisions.iter().cloned().map(TurnRecord::Decided));
+        self.records.extend(decisions.iter().cloned().map(|decision| TurnRecord::Decided(Box::new(decision))));
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use goondan_core::{
     AgentName, Error, EventSource, FinishReason, InstanceKey, Result, TokenUsage, ToolCallSummary, TurnId, TurnResult,
+    Wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub struct TurnEnd {
     /// The tokens that it used, if the model reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
+    /// The calls that wait for decisions, if it is suspended. Secrets in their arguments are masked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Wait>,
     /// The error that it failed with, or from which a middleware recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
@@ -42,6 +46,7 @@ impl TurnEnd {
                 steps: turn.steps(),
                 tool_calls: turn.tool_calls().to_vec(),
                 usage: turn.usage(),
+                waits: turn.waits().iter().map(Wait::masked).collect(),
                 error: turn.error().map(ErrorBody::from),
                 background: None,
             },
@@ -52,6 +57,7 @@ impl TurnEnd {
                 steps: error.turn().map_or(0, |turn| turn.steps),
                 tool_calls: error.turn().map_or_else(Vec::new, |turn| turn.tool_calls.clone()),
                 usage: None,
+                waits: Vec::new(),
                 error: Some(ErrorBody::from(error)),
                 background: None,
             },

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod call_limit;
+mod careful;
 mod drawing;
 mod first;
 mod helpful;

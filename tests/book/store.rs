@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use goondan::conversation::{Message, MessageEvent};
+use goondan::decision::Decision;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::name::{EventId, ExtensionName, ToolCallId, TurnId};
 use goondan::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, Interrupted, Journal, Opened, Reached,
-    Store, Suspend, TurnOutcome, TurnRecord, TurnStart,
+    Commit, Durability, EmittedBy, EndedTurn, EventDigest, InstanceId, Interrupted, Journal, Opened, Reached, Store,
+    Suspend, TurnOutcome, TurnRecord, TurnStart,
 };
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
 use serde::{Deserialize, Serialize};
@@ -155,7 +156,7 @@ impl Journal for RowJournal {
     }
 
     fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
-        decisions.iter().try_for_each(|decision| self.push(TurnRecord::Decided(decision.clone())))
+        decisions.iter().try_for_each(|decision| self.push(TurnRecord::Decided(Box::new(decision.clone()))))
     }
 
     fn outcome<'a>(&'a self, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {

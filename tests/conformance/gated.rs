@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use goondan::conversation::MessageEvent;
+use goondan::decision::Decision;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
 use goondan::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Journal, MemoryStore, Opened, Reached, Store,
-    Suspend, TurnStart,
+    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Journal, MemoryStore, Opened, Reached, Store, Suspend,
+    TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Semaphore;

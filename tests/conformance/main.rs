@@ -6,6 +6,8 @@ mod acting;
 mod agents;
 mod answered;
 mod answers;
+mod asked_in_order;
+mod asking;
 mod bits;
 mod call_context;
 mod call_ids;

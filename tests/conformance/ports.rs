@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use goondan::decision::{AskedQuestion, Decision, Question, QuestionId, Wait};
 use goondan::event::{AgentEvent, Principal};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
-use goondan::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName, TurnId};
+use goondan::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, TurnId};
 use goondan::store::{
-    Decision, Durability, EventDigest, FileStore, InstanceId, InstanceQuery, InstanceStatus, MemoryStore, Opened,
-    Question, Store, Suspend, TurnOutcome, TurnStart, Wait,
+    Durability, EventDigest, FileStore, InstanceId, InstanceQuery, InstanceStatus, MemoryStore, Opened, Store, Suspend,
+    TurnOutcome, TurnStart,
 };
-use goondan::{Agent, BoxFuture, ErrorCode, Result, json};
+use goondan::{Agent, BoxFuture, ErrorCode, Map, Result, json};
 use goondan_breaking::{Breaking, Plan};
 use goondan_covers::covers;
 use tempfile::TempDir;
@@ -92,6 +93,10 @@ async fn how_an_event_was_answered_is_told_without_opening_its_instance() {
     }
 }
 
+fn asked() -> QuestionId {
+    QuestionId::new(ExtensionName::new("approval").unwrap(), "ask", None)
+}
+
 /// The journal of a turn whose call waits, as *A person decides* writes it.
 async fn suspend(opened: &mut Opened, call: &ToolCallId) {
     let (turn, event) = (TurnId::from("t1"), AgentEvent::input("refund it").with_id("e1"));
@@ -99,8 +104,8 @@ async fn suspend(opened: &mut Opened, call: &ToolCallId) {
     opened.journal.begin(TurnStart::new(&turn).event(&event, digest)).unwrap();
     let extension = ExtensionName::new("approval").unwrap();
     let state = [(extension.clone(), json!({ "asked": 1 }))].into();
-    let wait = Wait::new(call.clone(), ToolName::new("shop__refund").unwrap(), json!({ "order": 1183 }));
-    let waits = [wait.question(Question::new(extension, "Refund 49.00 EUR?"))];
+    let wait = Wait::new(call.clone(), "shop__refund", Map::from_iter([("order".to_owned(), 1183.into())]));
+    let waits = [wait.question(AskedQuestion::new(asked(), Question::new("Refund 49.00 EUR?")))];
     opened.journal.suspend(Suspend::new(&turn, &state).waits(&waits)).await.unwrap();
     // State that changes meanwhile takes no wait away.
     opened.journal.suspend(Suspend::new(&turn, &state)).await.unwrap();
@@ -122,10 +127,10 @@ async fn a_turn_that_waits_for_a_decision_stays_open_and_keeps_what_was_decided(
         let mut opened = store.open(&of).await.unwrap();
         let facts = opened.interrupted.take().unwrap().facts;
         let waits: Vec<_> = facts.undecided().collect();
-        assert_eq!((waits.len(), &waits[0].call, &waits[0].args), (1, &call, &json!({ "order": 1183 })));
-        assert_eq!((&*waits[0].questions[0].text, waits[0].expires), ("Refund 49.00 EUR?", None));
+        assert_eq!((waits.len(), &waits[0].call, &waits[0].args["order"]), (1, &call, &json!(1183)));
+        assert_eq!((&*waits[0].questions[0].question.text, waits[0].expires), ("Refund 49.00 EUR?", None));
         assert_eq!(facts.state.values().next(), Some(&json!({ "asked": 1 })));
-        let decision = Decision::new(call.clone(), json!("approve")).by(Principal::new("user", "7"));
+        let decision = Decision::new(call.clone(), "approve").of(asked()).by(Principal::new("user", "7"));
         opened.journal.decide(std::slice::from_ref(&decision)).unwrap();
         opened.journal.flush(Durability::Synced).await.unwrap();
         opened.journal.close().await.unwrap();

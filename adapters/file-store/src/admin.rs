@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use goondan_core::{AgentName, Error, ErrorCode, EventId, InstanceKey, Message, Result, Timestamp, TurnId};
+use goondan_core::{AgentName, Error, ErrorCode, EventId, InstanceKey, Message, Result, Timestamp, TurnId, Wait};
 use goondan_runtime::store::{
     EndedTurn, InstanceId, InstancePage, InstanceQuery, InstanceStatus, StoredInstance, TurnOutcome,
 };
@@ -34,6 +34,8 @@ pub struct StoredConversation {
     pub messages: Vec<Arc<Message>>,
     /// The turn that is running, or that an earlier process left uncommitted, if any.
     pub open_turn: Option<TurnId>,
+    /// The calls of that turn that wait for decisions, each with its open questions.
+    pub waits: Vec<Wait>,
     /// How the last committed turn that answered an event ended. `None` if there is none.
     pub outcome: Option<TurnOutcome>,
 }
@@ -183,9 +185,10 @@ fn read(dir: &InstanceDir) -> Result<StoredConversation> {
     }
     let open = standing.records.open.take();
     let committed = standing.conversation();
+    let waits = open.as_ref().map(|open| open.facts.open_waits().collect()).unwrap_or_default();
     let (open_turn, events) = open.map(|open| (open.turn, open.events)).unzip();
     let conversation = replay(committed.messages().cloned(), events.unwrap_or_default());
     let messages = conversation.messages().cloned().collect();
     let outcome = standing.records.answered().next_back().map(|turn| turn.outcome);
-    Ok(StoredConversation { messages, open_turn, outcome })
+    Ok(StoredConversation { messages, open_turn, waits, outcome })
 }

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use goondan_core::{
-    BoxFuture, Error, ErrorCode, EventId, ExtensionName, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId,
+    BoxFuture, Decision, Error, ErrorCode, EventId, ExtensionName, MessageEvent, Result, RuntimeEvent, ToolCallId,
+    TurnId,
 };
 use goondan_runtime::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Suspend,
-    TurnStart,
+    Commit, Durability, EmittedBy, EndedTurn, InstanceId, Interrupted, Journal, Opened, Reached, Suspend, TurnStart,
 };
 use serde::Serialize;
 use serde_json::Value;

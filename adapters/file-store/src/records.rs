@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use goondan_core::{AgentEvent, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
-use goondan_runtime::store::{Decision, EmittedBy, EndedTurn, EventDigest, JoinedEvent, Reached, TurnOutcome, Wait};
+use goondan_core::{AgentEvent, Decision, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, Wait, secret};
+use goondan_runtime::store::{EmittedBy, EndedTurn, EventDigest, JoinedEvent, Reached, TurnOutcome};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;

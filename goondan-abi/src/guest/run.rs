@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use goondan_core::host::{Apply, CallHost, ConversationHost, Directive, MessageHost, ReplySize, RunHost};
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::linkage::{WireField, WireScope, WireToolItem};
-use goondan_core::{AgentsHost, Error, ExtensionName, MessageEvent, Result, ToolItem, TurnInfo};
+use goondan_core::{
+    AgentsHost, Decision, Error, ExtensionName, LayerInfo, MessageEvent, Question, Result, ToolItem, TurnInfo,
+};
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
@@ -182,6 +184,18 @@ impl CallHost for MiddlewareRun {
     fn max_output(&self) -> u64 {
         // An older host has no setting.
         self.call.read("maxOutput").and_then(|json| json.parse()).unwrap_or(ReplySize::DEFAULT_OUTPUT)
+    }
+
+    fn ask(&mut self, question: Question, _: Option<&LayerInfo>) {
+        // An older host does not know it, and then the call does not run.
+        let written = serde_json::to_vec(&question).map_err(Error::from);
+        if let Err(error) = written.and_then(|json| self.call.write("ask", &json)) {
+            self.refuse(error);
+        }
+    }
+
+    fn decisions(&self, _: Option<&LayerInfo>) -> Result<Vec<Decision>> {
+        self.call.read("decision")?.parse()
     }
 }
 

@@ -129,6 +129,7 @@ impl Call<'_> {
             ("tool", CallContext::ToolCall(run)) => json(&run.ctx().tool().map(WireToolItem::from)),
             ("workdir", CallContext::ToolCall(run)) => json(run.ctx().workdir()?),
             ("maxOutput", CallContext::ToolCall(run)) => json(&run.ctx().max_output_bytes()),
+            ("decision", CallContext::ToolCall(run)) => json(&run.ctx().decisions()?),
             (_, CallContext::ToolCall(run)) => run.ctx().read_field(field),
             (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
             (_, CallContext::Turn(_)) => Err(unknown(field)),
@@ -155,6 +156,11 @@ impl Call<'_> {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
                 json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
+            }
+            ("ask", CallContext::ToolCall(run)) => {
+                let question = serde_json::from_slice(json)?;
+                // SAFETY: As above.
+                unsafe { run.ctx_mut() }.ask(question);
             }
             // SAFETY: As above.
             (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write(field, json)?,

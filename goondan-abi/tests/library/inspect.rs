@@ -149,8 +149,8 @@ fn a_library_for_another_program_is_refused_with_both_versions() {
     let mut class = small();
     class[4] = 1;
     for (file, theirs, ours) in [
-        (number(offset_of!(Declaration, abi_major), 2), "ABI 2.0", "ABI 1.2"),
-        (number(offset_of!(Declaration, abi_minor), 9), "ABI 1.9", "ABI 1.2"),
+        (number(offset_of!(Declaration, abi_major), 2), "ABI 2.0", "ABI 1.3"),
+        (number(offset_of!(Declaration, abi_minor), 9), "ABI 1.9", "ABI 1.3"),
         (number(offset_of!(Declaration, pointer_width), 32), "32 bits", "64"),
         (number(offset_of!(Declaration, panic_unwind), 0), "panic = \"abort\"", "unwind"),
         (number(offset_of!(Declaration, plugin_table_size), 8), "8 bytes", "needs"),

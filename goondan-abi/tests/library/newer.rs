@@ -199,7 +199,7 @@ unsafe extern "C" fn result_read(kind: u32, result: *const c_void, field: Text, 
     let status = unsafe { (host_table().base.result_read)(kind, result, field, output) };
     let waiting = || json!({ "waiting": { "for": "a person" } });
     change(status, output, |value| match (kind, &*text(field)) {
-        (TURN, "finishReason") => *value = "suspended".into(),
+        (TURN, "finishReason") => *value = "adjourned".into(),
         (TURN, "toolCalls") => *value = json!([{ "id": "c", "name": "t", "status": "waiting", "since": 1 }]),
         (STEP, "status") => *value = "paused".into(),
         (STEP, "finishReason") => *value = "bored".into(),

@@ -29,7 +29,7 @@ struct FakeLibraries {
 impl FakeLibraries {
     fn record(&self, library: &LibraryEntry) -> Result<()> {
         self.files.lock().unwrap().push(library.clone());
-        let error = Error::new(ErrorCode::EXT_COMPAT, "built for ABI 7.0; this program speaks ABI 1.2");
+        let error = Error::new(ErrorCode::EXT_COMPAT, "built for ABI 7.0; this program speaks ABI 1.3");
         if self.broken { Err(error.suggest("build it again")) } else { Ok(()) }
     }
 }
@@ -231,7 +231,7 @@ fn building_loads_the_library_and_its_error_has_the_place_of_the_entry() {
     let fake = FakeLibraries { broken: true, ..FakeLibraries::default() };
     let error = build(&bundle, Some(&fake));
     assert_eq!(error.code(), &ErrorCode::EXT_COMPAT);
-    assert_eq!(error.message(), format!("{at}built for ABI 7.0; this program speaks ABI 1.2"));
+    assert_eq!(error.message(), format!("{at}built for ABI 7.0; this program speaks ABI 1.3"));
     assert_eq!(error.suggestion(), Some("build it again"));
     assert_eq!(fake.files.into_inner().unwrap(), [entry(&bundle).clone()]);
 }

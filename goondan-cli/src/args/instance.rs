@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
-/// List, show, take back, delete, repair and move stored conversations.
+use goondan::decision::Decision;
+
+use super::bundle::BundleArgs;
+use super::run::RunArgs;
+
+/// List, show, decide, take back, delete, repair and move stored conversations.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InstanceArgs {
@@ -14,6 +19,7 @@ pub(crate) struct InstanceArgs {
 pub(crate) enum InstanceCommand {
     List(InstanceListArgs),
     Show(InstanceShowArgs),
+    Decide(InstanceDecideArgs),
     Rewind(InstanceRewindArgs),
     Delete(InstanceDeleteArgs),
     Repair(InstanceRepairArgs),
@@ -45,18 +51,99 @@ pub(crate) struct InstanceSelector {
 
 /// List the stored conversations.
 ///
-/// The status of a conversation is `open` if a process has it open (on Linux), `interrupted` if a
-/// turn was interrupted, which the next run closes, `unreadable` if its files cannot be read, and
-/// else `idle`.
+/// The status of a conversation is `open` if a process has it open (on Linux), `suspended` if a
+/// turn waits for a decision, `interrupted` if one was interrupted, which the next run closes,
+/// `unreadable` if its files cannot be read, and else `idle`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InstanceListArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 
+    /// Only those whose turn waits for a decision, with what is asked.
+    #[arg(long)]
+    pub(crate) suspended: bool,
+
     /// Print one JSON array.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Decide about a tool call that waits, and go on with its turn.
+///
+/// Without a call, those that wait are listed with what is asked, and nothing is changed. The call
+/// runs, unless it is rejected. Once all calls of the turn are decided, the turn goes on with the
+/// bundle, and its answer is printed, as `goondan run` does.
+///
+/// Exit status: 0 the turn was answered; 1 it failed, or the decision was not taken; 2 the command
+/// line or the bundle is wrong; 3 the turn waits for another decision; 130 Ctrl-C.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct InstanceDecideArgs {
+    #[command(flatten)]
+    pub(crate) selector: InstanceSelector,
+
+    /// The call, as it is listed.
+    pub(crate) call: Option<String>,
+
+    /// Do not run the call; the model reads why.
+    #[arg(long, value_name = "REASON", requires = "call", conflicts_with_all = ["args", "value", "always"])]
+    pub(crate) reject: Option<String>,
+
+    /// Run it with these arguments, a JSON object.
+    #[arg(long, value_name = "JSON", requires = "call")]
+    pub(crate) args: Option<String>,
+
+    /// The value that the question expects [default: true].
+    #[arg(long, value_name = "JSON", requires = "call", conflicts_with = "always")]
+    pub(crate) value: Option<String>,
+
+    /// Approve calls like this one from now on, in this conversation, if the extension offers that.
+    #[arg(long, requires = "call")]
+    pub(crate) always: bool,
+
+    /// The question, for a call with several: the extension, and after a slash the name of the question if it has one.
+    #[arg(long, value_name = "EXTENSION[/NAME]", requires = "call")]
+    pub(crate) question: Option<String>,
+
+    /// The bundle that the turn goes on with: a directory with a goondan.yaml, or a YAML file.
+    #[arg(long, value_name = "BUNDLE", default_value = ".")]
+    pub(crate) bundle: PathBuf,
+
+    /// Allow the bundle to name libraries by absolute paths.
+    #[arg(long)]
+    pub(crate) allow_absolute_plugins: bool,
+
+    /// Run the bundle whatever its agents can do, without asking.
+    #[arg(long)]
+    pub(crate) trust: bool,
+
+    /// Print one JSON object per turn, as `goondan run --json` does; without a call, one JSON array of the calls.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl InstanceDecideArgs {
+    /// Returns the arguments of the run that goes on with the turn.
+    pub(crate) fn run(&self, agent: String, instance: String, decisions: Vec<Decision>) -> RunArgs {
+        RunArgs {
+            bundle: BundleArgs { path: self.bundle.clone(), allow_absolute_plugins: self.allow_absolute_plugins },
+            trust: self.trust,
+            agent: Some(agent),
+            instance,
+            input: None,
+            files: Vec::new(),
+            json: self.json,
+            stream: false,
+            reasoning: false,
+            watch: false,
+            cassettes: None,
+            fsync: None,
+            state_root: self.selector.store.state_root.clone(),
+            decisions,
+            grace: 300,
+        }
+    }
 }
 
 /// Show the messages of a conversation, what each turn cost, and how the last one ended.

@@ -23,8 +23,8 @@ pub(crate) use changeset::{ChangesetArgs, ChangesetCommand, ChangesetSelector};
 pub(crate) use deadline::DeadlineArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use instance::{
-    InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
-    InstanceRepairArgs, InstanceRewindArgs, InstanceSelector, InstanceShowArgs, StoreArgs,
+    InstanceArgs, InstanceCommand, InstanceDecideArgs, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs,
+    InstanceListArgs, InstanceRepairArgs, InstanceRewindArgs, InstanceSelector, InstanceShowArgs, StoreArgs,
 };
 pub(crate) use log::{LogArgs, LogFormat};
 pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use goondan::decision::Decision;
+
 use super::bundle::BundleArgs;
 
 /// Hold a conversation with an agent of a bundle.
@@ -24,7 +26,7 @@ use super::bundle::BundleArgs;
 /// produced so far is kept.
 ///
 /// Exit status: 0 every turn was answered, or SIGTERM; 1 a turn failed; 2 the command line or the
-/// bundle is wrong; 130 Ctrl-C.
+/// bundle is wrong; 3 the last turn waits for a decision; 130 Ctrl-C.
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunArgs {
@@ -52,7 +54,7 @@ pub(crate) struct RunArgs {
     pub(crate) files: Vec<PathBuf>,
 
     /// Print one JSON object per turn: turnId, finishReason, response, steps, toolCalls, usage if the model reports it,
-    /// and error if it failed.
+    /// waits if it waits for decisions, and error if it failed.
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -83,10 +85,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
 
+    /// Decisions to take instead of reading inputs.
+    #[arg(skip)]
+    pub(crate) decisions: Vec<Decision>,
+
     /// How long a running turn may continue after SIGTERM, and turns in the background after the end of the input,
     /// before they are cancelled.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    grace: u64,
+    pub(super) grace: u64,
 }
 
 impl RunArgs {

@@ -32,6 +32,7 @@ pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
         GoondanCommand::Instance(args) => match args.command {
             InstanceCommand::List(args) => instance::list(&args)?,
             InstanceCommand::Show(args) => instance::show(&args)?,
+            InstanceCommand::Decide(args) => return instance::decide(&args),
             InstanceCommand::Rewind(args) => instance::rewind(&args)?,
             InstanceCommand::Delete(args) => instance::delete(&args)?,
             InstanceCommand::Repair(args) => return instance::repair(&args),

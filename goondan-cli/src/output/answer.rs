@@ -8,7 +8,7 @@ use goondan::middleware::{FinishReason, TurnResult};
 use goondan::wire::{TurnEnd, Update, Updates};
 use serde::Serialize;
 
-use super::Stream;
+use super::{Stream, waits};
 
 /// The format of printed turns.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +42,10 @@ pub(crate) fn print(
 ) -> io::Result<()> {
     match (format, outcome) {
         (AnswerFormat::Text, Ok(turn)) => {
-            Stream::Out.data(format!("{}\n", turn.text()).as_bytes())?;
-            report_cut(turn);
+            if turn.finish_reason() != FinishReason::Suspended {
+                Stream::Out.data(format!("{}\n", turn.text()).as_bytes())?;
+            }
+            report_incomplete(turn);
             Ok(())
         }
         (AnswerFormat::Text, Err(_)) => Ok(()),
@@ -52,13 +54,18 @@ pub(crate) fn print(
     }
 }
 
-/// Says on standard error that the answer was cut off, if it was.
-// CUT-01
-pub(crate) fn report_cut(turn: &TurnResult) {
-    if turn.finish_reason() == FinishReason::Length {
-        super::eprint(
+/// Says on standard error that the answer was cut off, if it was, or what the turn waits for.
+// CUT-01, ASK-01
+pub(crate) fn report_incomplete(turn: &TurnResult) {
+    match turn.finish_reason() {
+        FinishReason::Length => super::eprint(
             "the answer was cut off at the model's limit of tokens: `maxOutputTokens` of the model raises it\n",
-        );
+        ),
+        FinishReason::Suspended => {
+            super::eprint("the turn waits for a decision; `goondan instance decide` takes it:\n");
+            super::eprint_styled(&waits::page(turn.waits()));
+        }
+        _ => {}
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod rewound;
 pub(crate) mod shown;
 mod stream;
 mod styled;
+pub(crate) mod waits;
 
 use std::io;
 

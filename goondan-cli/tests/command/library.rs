@@ -140,7 +140,7 @@ fn a_library_that_cannot_be_loaded_is_an_error_with_position_and_remedy() {
     foreign[declaration + 20] = 7;
     for (bytes, parts) in [
         (whole[..whole.len() / 2].to_vec(), ["E_EXT_LOAD", "is damaged or incomplete", "build or copy it again"]),
-        (foreign, ["E_EXT_COMPAT", "ABI 7.0", "this program speaks ABI 1.2"]),
+        (foreign, ["E_EXT_COMPAT", "ABI 7.0", "this program speaks ABI 1.3"]),
     ] {
         fs::write(&file, bytes).unwrap();
         for command in

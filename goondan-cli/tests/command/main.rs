@@ -16,6 +16,7 @@ mod changeset_trees;
 mod check;
 mod coder;
 #[cfg(target_os = "linux")]
+mod decide;
 mod environment;
 mod explain;
 mod instance;

@@ -21,6 +21,23 @@ impl Timestamp {
         SystemTime::now().into()
     }
 
+    /// Returns the moment that is so much later.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Self {
+        let last = SystemTime::UNIX_EPOCH + Duration::from_millis(LAST_MILLIS);
+        self.0.checked_add(time).unwrap_or(last).into()
+    }
+
+    /// Returns how long it is after `earlier`, or no time if it is not.
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.duration_since(earlier.0).unwrap_or_default()
+    }
+
+    /// Returns how long it is until then, or no time if it is past.
+    pub fn until(self) -> Duration {
+        self.0.duration_since(SystemTime::now()).unwrap_or_default()
+    }
+
     /// Reads a time before 1970 or after 9999, which another program may have written.
     fn in_other_year(text: &str) -> Option<Self> {
         let (year_end, _) = text.char_indices().skip(4).find(|(_, c)| *c == '-')?;

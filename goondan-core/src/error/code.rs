@@ -75,6 +75,21 @@ codes! {
     TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
     /// A tool call that must not run twice had started when the turn ended, and its outcome is unknown.
     TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
+    /// The tool call waits for a decision.
+    // ASK-01
+    TOOL_WAITING = "E_TOOL_WAITING";
+    /// It was decided that the tool call does not run, or what was approved is not what would run.
+    // ASK-01
+    TOOL_REJECTED = "E_TOOL_REJECTED";
+    /// A decision does not fit its question.
+    // ASK-02
+    DECISION_INVALID = "E_DECISION_INVALID";
+    /// A question was decided before.
+    // ASK-02
+    DECISION_TAKEN = "E_DECISION_TAKEN";
+    /// A decision is about a call that does not wait.
+    // ASK-02
+    NOT_WAITING = "E_NOT_WAITING";
     /// A file of an input or of a tool cannot be read, or is too large.
     INPUT_FILE = "E_INPUT_FILE";
     /// The model returned an error without a more specific code.
@@ -166,6 +181,9 @@ codes! {
     STORE_UNSUPPORTED = "E_STORE_UNSUPPORTED";
     /// The instance was closed.
     INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
+    /// The turn of the instance waits for a decision.
+    // ASK-01
+    INSTANCE_SUSPENDED = "E_INSTANCE_SUSPENDED";
     /// The stored state of an extension cannot be read.
     EXT_STATE = "E_EXT_STATE";
     /// A name or a pattern of bus events breaks the grammar.
@@ -179,6 +197,9 @@ codes! {
     /// No agent has that name.
     // F-AGENTS
     AGENT_NOT_FOUND = "AGENT_NOT_FOUND";
+    /// The turn of another agent waits for a decision.
+    // ASK-01
+    AGENT_SUSPENDED = "AGENT_SUSPENDED";
     /// Agents called one another in a circle.
     CIRCULAR_CALL_DETECTED = "CIRCULAR_CALL_DETECTED";
     /// An input event cannot be handled.

@@ -140,6 +140,13 @@ impl Error {
         error
     }
 
+    /// Returns an error that says why a tool call does not run: `E_TOOL_REJECTED`. The model reads it.
+    // ASK-01
+    pub fn rejected(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorCode::TOOL_REJECTED, reason)
+            .suggest("do not ask for the same again; do without it, or ask the user what to do instead")
+    }
+
     /// Returns the error for code of an extension that panicked with the message `text`.
     #[doc(hidden)]
     pub fn panicked(text: &str) -> Self {

@@ -49,6 +49,11 @@ impl<'a> Frame<'a> {
         Some(&self.layer(self.running)?.extension)
     }
 
+    /// Returns the layer that runs, or `None` in the core.
+    pub(crate) fn running(&self) -> Option<&'a LayerInfo> {
+        self.layer(self.running)
+    }
+
     /// Returns the error with the name of the layer that runs.
     #[cold]
     pub(crate) fn blame(&self, error: Error) -> Error {

@@ -102,6 +102,9 @@ impl<K: Kind> Middleware<K> for Skipping<K> {
                 Err(error) if error.retry_delay().is_none() || K::KIND == MiddlewareKind::Turn => error,
                 other => return other,
             };
+            if !K::run_host(ctx).may_skip(&self.info.extension) {
+                return Err(error);
+            }
             match progress {
                 Progress::NotRun => {
                     self.report(ctx, false, error);

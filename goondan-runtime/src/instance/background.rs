@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use goondan_core::host::WireError;
-use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
+use goondan_core::{AgentEvent, AgentName, Error, FinishReason, InstanceKey, Result, TurnResult};
 use goondan_lock::Lock;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::watch;
 
 use crate::ports::store::InstanceId;
+use crate::turn::suspended;
 
 /// How many turns wait for a subscriber that does not read them. Those that exceed it are counted only.
 const QUEUE: usize = 256;
@@ -154,10 +155,10 @@ impl Background {
         !self.subscribers.lock().is_empty()
     }
 
-    /// Tells the subscribers of a turn of the instance `id`, and returns the text of its answer.
-    pub(super) fn tell(&self, id: &InstanceId, input: AgentEvent, outcome: Result<TurnResult>) -> Result<String> {
+    /// Tells the subscribers of a turn of the instance `id`, and returns its answer.
+    pub(super) fn tell(&self, id: &InstanceId, input: AgentEvent, outcome: Result<TurnResult>) -> Result<Answer> {
         let (answer, outcome) = match outcome {
-            Ok(result) => (Ok(result.text().into_owned()), Ok(result)),
+            Ok(result) => (Ok(Answer::of(&result)), Ok(result)),
             Err(error) => {
                 let copy = WireError::copy(&error);
                 (Err(error), Err(copy))
@@ -172,6 +173,22 @@ impl Background {
             !ended.is_closed()
         });
         answer
+    }
+}
+
+/// The answer of a background turn.
+pub(super) enum Answer {
+    Text(String),
+    /// There is none yet: the turn waits for decisions. The error says for which.
+    Suspended(Error),
+}
+
+impl Answer {
+    pub(super) fn of(result: &TurnResult) -> Self {
+        match result.finish_reason() {
+            FinishReason::Suspended => Self::Suspended(suspended(result.waits().iter())),
+            _ => Self::Text(result.text().into_owned()),
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::host::{ConversationExt, TurnResultExt};
 use goondan_core::{
-    AgentEvent, BoxFuture, ConversationRewound, Error, ErrorCode, Event, EventId, FailedTurn, Message, Result, Role,
-    TurnId, TurnInfo, TurnResult,
+    AgentEvent, BoxFuture, ConversationRewound, Decision, Error, ErrorCode, Event, EventId, FailedTurn, FinishReason,
+    Message, Result, Role, Timestamp, TurnId, TurnInfo, TurnResult, Wait,
 };
+use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
@@ -24,6 +25,7 @@ use crate::attach::{
 use crate::bus::{Bus, Listeners};
 use crate::ports::model::check_files;
 use crate::ports::store::{EndedTurn, InstanceId, TurnOutcome, TurnStart};
+use crate::schema::summary;
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{
@@ -52,6 +54,9 @@ pub(crate) struct OpenConversation {
     replaced: Replaced,
     workdir: Workdir,
     journaled: JournaledConversation,
+    /// When the timer of the calls that wait for a decision ends, if there is one.
+    // ASK-01
+    expires: Option<Timestamp>,
 }
 
 impl OpenConversation {
@@ -90,7 +95,7 @@ impl OpenConversation {
         let generation = Arc::new(Generation { spec, registered });
         let newest = Arc::new(Newest::new(&generation));
         let (replaced, workdir) = (Replaced::default(), Workdir::new(stored.workdir));
-        Ok(Self { agent, services, generation, newest, replaced, workdir, journaled })
+        Ok(Self { agent, services, generation, newest, replaced, workdir, journaled, expires: None })
     }
 
     pub(super) fn view(&self) -> View {
@@ -111,7 +116,12 @@ impl OpenConversation {
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
+        self.journaled.expire(Timestamp::now()).await?;
         let info = match self.journaled.standing(&event).await? {
+            // ASK-01: no layer runs before all is decided.
+            Standing::Open(turn) | Standing::Joined(turn, _) if self.journaled.is_waiting() => {
+                return Ok(self.suspended_result(turn));
+            }
             Standing::Ended(turn) => return self.stored_result(turn),
             Standing::Open(turn) => self.go_on(slot, turn, event).await?,
             // STEER-01: the turn answers both.
@@ -122,6 +132,7 @@ impl OpenConversation {
             }
             Standing::New(digest) => {
                 check_files(&event, &*self.generation.spec.model)?;
+                self.journaled.make_way(&event).await?;
                 self.journaled.close_turn().await?;
                 let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
                 self.journaled.begin(TurnStart::of(&info, digest))?;
@@ -148,7 +159,7 @@ impl OpenConversation {
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
-        let outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {
+        let mut outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {
             TurnEnd::Outcome(outcome) => outcome,
             TurnEnd::Cancelled => Err(turn.cancelled()),
             TurnEnd::Lost => Err(turn.lost()),
@@ -160,14 +171,23 @@ impl OpenConversation {
         services.bus.drain(DRAIN_TIMEOUT).await;
         journaled.note(&runtime_events);
         let event = info.input.id.clone();
-        let ended = match &outcome {
+        let mut ended = match &outcome {
             Ok(result) => TurnOutcome::answered(event, result.finish_reason()),
             Err(error) if *error.code() == ErrorCode::TURN_CANCELLED => TurnOutcome::cancelled(event),
             Err(error) => TurnOutcome::failed(event, error),
         };
         // While the store is away, the turn stays open, whatever layers made of that.
         let mut stored = journaled.check_available();
-        if stored.is_ok() {
+        if stored.is_ok()
+            && journaled.is_suspending()
+            && outcome.is_ok()
+            && let Err(error) = journaled.suspend().await
+        {
+            stored = journaled.check_available();
+            ended = TurnOutcome::failed(info.input.id.clone(), &error);
+            outcome = Err(error);
+        }
+        if stored.is_ok() && !is_suspended(&outcome) {
             stored = journaled.end_turn(&ended).await;
         }
         drop(in_turn);
@@ -289,6 +309,82 @@ impl OpenConversation {
         Ok(rewound)
     }
 
+    /// Returns the calls that wait for a decision.
+    pub(super) fn waits(&self) -> Vec<Wait> {
+        self.journaled.open_waits()
+    }
+
+    /// Returns when the first of them expires, unless there is a timer for it, which there is from now on.
+    pub(super) fn start_timer(&mut self) -> Option<Timestamp> {
+        let expires = self.journaled.expires();
+        if self.expires == expires {
+            return None;
+        }
+        self.expires = expires;
+        expires
+    }
+
+    fn suspended_result(&self, turn: TurnId) -> TurnResult {
+        TurnResult::suspended(turn, self.waits(), None)
+    }
+
+    /// Takes decisions about calls that wait, and goes on with the turn if all of its calls are decided.
+    // ASK-01, ASK-02
+    pub(super) async fn decide(
+        &mut self,
+        slot: &InstanceSlot,
+        decisions: Vec<Decision>,
+        updates: Option<UpdateSender>,
+    ) -> Result<TurnResult> {
+        self.adopt_replaced().await;
+        self.journaled.commit_ended().await?;
+        self.journaled.expire(Timestamp::now()).await?;
+        let tools = self.generation.registered.tools();
+        let check_args = |wait: &Wait, args: &Map<String, Value>| {
+            let schema = tools.get(&wait.tool).and_then(|(_, tool)| tool.schema.as_ref());
+            let violations = schema.map(|schema| schema.violations(&args.clone().into())).unwrap_or_default();
+            match violations.is_empty() {
+                true => Ok(()),
+                false => Err(Error::msg(format!("the arguments do not fit: {}", summary(&violations)))),
+            }
+        };
+        self.journaled.decide(decisions, check_args).await?;
+        self.go_on_if_decided(slot, updates).await
+    }
+
+    /// Goes on with the open turn, unless calls of it wait.
+    async fn go_on_if_decided(&mut self, slot: &InstanceSlot, updates: Option<UpdateSender>) -> Result<TurnResult> {
+        if self.journaled.is_waiting()
+            && let Some(turn) = self.journaled.open_turn()
+        {
+            return Ok(self.suspended_result(turn.clone()));
+        }
+        let Some(event) = self.journaled.open_input().cloned() else {
+            let error = Error::new(ErrorCode::TURN_INTERRUPTED, "the store has not recorded the input of the turn")
+                .suggest("send the input again, as a new event");
+            self.journaled.close_turn().await?;
+            return Err(error);
+        };
+        self.run(slot, event, updates).await
+    }
+
+    /// Rejects the calls whose time is over, and goes on with the turn if all of its calls are decided. Returns its event
+    /// and its outcome.
+    pub(super) async fn expire(
+        &mut self,
+        slot: &InstanceSlot,
+        due: Timestamp,
+    ) -> Result<Option<(AgentEvent, Result<TurnResult>)>> {
+        self.expires = None;
+        self.journaled.commit_ended().await?;
+        if !self.journaled.expire(due).await? || self.journaled.is_waiting() {
+            return Ok(None);
+        }
+        let event = self.journaled.open_input().cloned();
+        let outcome = self.go_on_if_decided(slot, None).await;
+        Ok(event.map(|event| (event, outcome)))
+    }
+
     /// Returns the event of the open turn, if there is one.
     pub(super) fn interrupted(&self) -> Option<AgentEvent> {
         self.journaled.open_input().cloned()
@@ -326,6 +422,11 @@ impl OpenConversation {
         drop_guarded("the program", || drop((generation, newest, services, agent)));
         stored
     }
+}
+
+/// Whether this is the result of a turn that waits for decisions.
+pub(super) fn is_suspended(outcome: &Result<TurnResult>) -> bool {
+    outcome.as_ref().is_ok_and(|result| result.finish_reason() == FinishReason::Suspended)
 }
 
 /// How a turn ended.

@@ -12,14 +12,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::host::panic::message;
-use goondan_core::{Error, ErrorCode, EventId, Result, TurnInfo};
+use goondan_core::{Error, ErrorCode, EventId, Result, Timestamp, TurnInfo};
 use goondan_lock::Lock;
 use tokio::runtime::Handle;
 use tokio::sync::futures::Notified;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{Notify, OwnedMappedMutexGuard, OwnedMutexGuard};
 use tokio::task::JoinError;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
@@ -193,6 +193,9 @@ impl InstanceSlot {
                     Arc::clone(&slot).store_later();
                 }
                 slot.touch(&agent);
+                if let Some(expires) = lock.as_mut().and_then(|open| open.start_timer()) {
+                    slot.expire_at(expires);
+                }
                 Ok(lock)
             })
             .await?;
@@ -293,6 +296,51 @@ impl InstanceSlot {
     /// Waits until the turn that runs is cancelled.
     pub(super) fn cancelled(&self) -> Notified<'_> {
         self.cancelled.notified()
+    }
+
+    /// Cancels the turn that is open and does not run. Returns whether there is one.
+    pub(super) async fn cancel_open(&self) -> Result<bool> {
+        let Some(open) = &mut *self.lock().await else { return Ok(false) };
+        match open.interrupted() {
+            Some(event) => open.cancel(&event.id).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Takes in that a turn of the open conversation is over.
+    pub(super) fn turn_is_over(self: &Arc<Self>, agent: &AgentInner, open: &mut OpenConversation) {
+        self.touch(agent);
+        if let Some(expires) = open.start_timer() {
+            self.expire_at(expires);
+        }
+    }
+
+    /// Rejects the calls that wait when their time is over, and goes on with the turn. The conversation does not stay open
+    /// for that: what expires while it is closed is rejected when it is opened.
+    // ASK-01
+    fn expire_at(self: &Arc<Self>, expires: Timestamp) {
+        let slot = Arc::downgrade(self);
+        // By a clock that does not go back.
+        let due = Instant::now().checked_add(expires.until());
+        tokio::spawn(async move {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => return,
+            }
+            let Some(slot) = slot.upgrade() else { return };
+            let mut lock = slot.lock().await;
+            let (Some(open), Some(agent)) = (lock.as_deref_mut(), slot.agent.upgrade()) else { return };
+            let expired = open.expire(&slot, expires.max(Timestamp::now())).await;
+            slot.turn_is_over(&agent, open);
+            let outcome = match expired {
+                Ok(Some((event, outcome))) => agent.background.tell(&slot.id, event, outcome).map(drop),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome {
+                tracing::error!(instance = %slot.id, "a turn whose calls were not decided in time: {}", error.report());
+            }
+        });
     }
 
     /// Cancels the turn that answers `event`: the one that runs, or one that was interrupted. Returns whether there was

@@ -6,6 +6,7 @@
 
 mod answer;
 mod answered;
+mod asking;
 mod directed;
 mod estimate;
 mod first_piece;
@@ -38,7 +39,7 @@ mod watchdog;
 mod workdir;
 
 pub use journaled::Rewound;
-pub(super) use journaled::{Back, JournaledConversation, Standing, rewind_event};
+pub(super) use journaled::{Back, JournaledConversation, Standing, rewind_event, suspended};
 pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
 pub(super) use steering::Steering;
@@ -54,7 +55,7 @@ use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunH
 use goondan_core::{
     AgentEvent, AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
     MessageEvent, MessageId, ModelFinish, Result, Role, RuntimeEvent, Source, Span, StepRef, StepResult, StepStatus,
-    TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
+    TokenUsage, ToolCallSummary, TurnInfo, TurnResult, Wait,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -152,6 +153,10 @@ impl<'a> TurnRun<'a> {
                 .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),
         };
         let duration = self.watch.elapsed();
+        if self.journaled.is_suspending() {
+            // ASK-01: what layers made of it is not used.
+            return Ok(self.suspended(outcome));
+        }
         if outcome.is_ok() {
             // A layer recovered from the failure of a model call.
             self.journaled.partial.clear();
@@ -173,6 +178,21 @@ impl<'a> TurnRun<'a> {
             }),
         }
         outcome
+    }
+
+    /// Returns the result of a turn whose calls wait, and reports that.
+    #[cold]
+    fn suspended(&self, outcome: Result<TurnResult>) -> TurnResult {
+        if let Err(error) = &outcome {
+            let turn = &self.info.turn;
+            tracing::warn!(%turn, "a layer around a turn that waits for decisions failed: {}", error.report());
+        }
+        let waits = self.journaled.suspending();
+        self.reporter.report("turn.suspended", self.reporter.span, |scope| RuntimeEvent::TurnSuspended {
+            scope,
+            waits: waits.iter().map(Wait::masked).collect(),
+        });
+        TurnResult::suspended(self.info.turn.clone(), waits, self.requests.total(self.usage))
     }
 
     /// Returns how far the turn came, also if it did not fail.
@@ -244,6 +264,13 @@ impl<'a> TurnRun<'a> {
                     // Also if a layer has recovered from that, or wants another attempt: the turn goes on when the store
                     // is back.
                     self.journaled.check_available()?;
+                    if self.journaled.is_suspending() {
+                        if let Err(error) = &outcome {
+                            let turn = &self.info.turn;
+                            tracing::warn!(%turn, "a layer around a step that waits for decisions failed: {}", error.report());
+                        }
+                        return Ok(self.result(FinishReason::Suspended, None));
+                    }
                     action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
                 TurnAction::Finish(reason) => {
@@ -320,6 +347,10 @@ impl<'a> TurnRun<'a> {
             self.send_held(index, span, start);
         }
         self.journaled.release_messages();
+        if self.journaled.is_suspending() {
+            // The step has not ended.
+            return outcome;
+        }
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
             Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
@@ -387,6 +418,10 @@ impl<'a> TurnRun<'a> {
 
     /// Applies the event of a layer, unless it is in the conversation since the turn was interrupted.
     fn emit(&mut self, event: MessageEvent, by: Option<EmittedBy>) {
+        if self.journaled.is_suspending() {
+            // ASK-01: the layer runs again.
+            return;
+        }
         let event = match (&mut self.repetition, &by) {
             (Some(repetition), Some(EmittedBy::Turn(by))) => repetition.of_turn(event, by),
             (Some(repetition), Some(EmittedBy::Step(by))) => repetition.of_step(event, by),

@@ -9,15 +9,16 @@ use goondan_core::host::{
 use goondan_core::{
     AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
     MiddlewareKind, ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef,
-    StepResult, ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo,
+    StepResult, ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::TurnRun;
 use super::answer::{Answer, classify, correction, is_half_call};
+use super::asking::Waiting;
 use super::directed::{Directed, at_layer, warn_too_late};
-use super::journaled::{CallJournal, JournaledConversation, tool_message};
+use super::journaled::{CallJournal, DECISIONS, JournaledConversation, tool_message};
 use super::left_out::{UNUSABLE_FILES, take_unusable};
 use super::prepared::{PREPARED_BY, unusable};
 use super::presented::PRESENTATION;
@@ -233,6 +234,9 @@ impl<'a, 't> StepRun<'a, 't> {
     ) -> Result<StepResult> {
         // What happens next may take long, such as a retry that waits. The results survive the process by then.
         self.turn.journaled.flush(Durability::Flushed).await?;
+        if self.turn.journaled.is_suspending() {
+            return Ok(StepResult::suspended(requests, results, &self.model_call));
+        }
         let mut result = StepResult::from_parts(requests, results, &self.model_call);
         if another {
             result.set_has_tool_calls(true);
@@ -251,20 +255,21 @@ impl<'a, 't> StepRun<'a, 't> {
         recorded: Vec<ToolCallResult>,
     ) -> Result<Vec<ToolCallResult>> {
         let tools = self.generation.registered.tools();
+        let have_waited = self.turn.journaled.have_waited();
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
         let max_reply = self.generation.spec.policy.max_reply().of_each(requests.len());
-        let mut results = recorded;
+        let (mut results, mut waits) = (recorded, None);
         // Results are recorded in the order of the requests.
         let left = &requests[results.len().min(requests.len())..];
         if left.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Durability::Flushed).await?;
             let most = self.generation.spec.policy.parallel_calls();
             let (calls, journal) = self.calls(message, asked, max_reply);
-            let journal = Mutex::new(journal);
+            let (calls, journal) = (StepCalls { have_waited, ..calls }, Mutex::new(journal));
             let running = left.iter().map(|request| calls.run(request, &journal)).collect();
             for (request, outcome) in left.iter().zip(join_at_most(most, running).await) {
-                results.push(self.record_result(request, outcome)?);
+                results.push(self.take_result(request, outcome, &mut waits)?);
             }
         } else {
             for request in left {
@@ -273,13 +278,36 @@ impl<'a, 't> StepRun<'a, 't> {
                     self.interrupted_call(request)
                 } else {
                     let (calls, journal) = self.calls(message, asked, max_reply);
+                    let calls = StepCalls { have_waited, are_held: waits.is_some(), ..calls };
                     // Boxed, so that the future of the step stays small for steps without calls.
                     Box::pin(calls.run(request, &Mutex::new(journal))).await
                 };
-                results.push(self.record_result(request, outcome)?);
+                results.push(self.take_result(request, outcome, &mut waits)?);
             }
         }
+        if let Some(waits) = waits {
+            // A failure of the store is no wait.
+            self.turn.journaled.check_available()?;
+            self.turn.journaled.wait_for(waits);
+        }
         Ok(results)
+    }
+
+    /// Appends the message with the result of a call, unless that one or a call before it waits. Returns the result.
+    fn take_result(
+        &mut self,
+        request: &ToolRequest,
+        mut outcome: CallOutcome,
+        waits: &mut Option<Vec<Wait>>,
+    ) -> Result<ToolCallResult> {
+        match outcome.waiting.take() {
+            Some(Waiting::Asked(wait) | Waiting::Held(Some(wait))) => waits.get_or_insert_default().push(*wait),
+            Some(Waiting::Held(None)) => {}
+            None if waits.is_none() => return self.record_result(request, outcome),
+            // It only reads, and runs again.
+            None => {}
+        }
+        Ok(outcome.result)
     }
 
     /// Returns the outcome of a call that had started when the turn was interrupted, and must not run twice.
@@ -287,7 +315,8 @@ impl<'a, 't> StepRun<'a, 't> {
     #[cold]
     fn interrupted_call(&self, request: &ToolRequest) -> CallOutcome {
         let call = ToolCallPart::new(request.id.clone(), request.name.clone(), request.args.clone());
-        CallOutcome { result: self.turn.journaled.interrupted_call(call), rewritten: None, presentation: None }
+        let result = self.turn.journaled.interrupted_call(call);
+        CallOutcome { result, rewritten: None, presentation: None, waiting: None }
     }
 
     /// Returns what the tool calls share, and the journal in which their starts are recorded.
@@ -309,6 +338,8 @@ impl<'a, 't> StepRun<'a, 't> {
             conversation: conversation.as_of(asked),
             step_index: self.index,
             step_span: self.span,
+            are_held: false,
+            have_waited: false,
             max_reply,
         };
         (calls, journal)
@@ -316,7 +347,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// Appends the message with the result of a call, and returns the result.
     fn record_result(&mut self, request: &ToolRequest, outcome: CallOutcome) -> Result<ToolCallResult> {
-        let CallOutcome { result, rewritten, presentation } = outcome;
+        let CallOutcome { result, rewritten, presentation, .. } = outcome;
         let mut answer = tool_message(&result);
         if let Some(rewritten) = rewritten {
             // D-14: the message with the request keeps the arguments of the model.
@@ -327,6 +358,9 @@ impl<'a, 't> StepRun<'a, 't> {
         }
         if let Some(presentation) = presentation {
             answer = answer.with_metadata(PRESENTATION, presentation);
+        }
+        if let Some(decisions) = self.turn.journaled.decisions_about(&request.id) {
+            answer = answer.with_metadata(DECISIONS, decisions);
         }
         // A failure of the store is no result of a call.
         self.turn.journaled.check_available()?;

@@ -23,6 +23,11 @@ pub(super) struct StepCalls<'a> {
     pub(super) conversation: AsOf<'a>,
     pub(super) step_index: u32,
     pub(super) step_span: Span,
+    /// Whether a call before these waits for a decision, so that they do not run.
+    // ASK-01
+    pub(super) are_held: bool,
+    /// Whether calls of the step have waited.
+    pub(super) have_waited: bool,
     /// How large the reply to each call may be.
     pub(super) max_reply: ReplySize,
 }

@@ -10,13 +10,14 @@ use goondan_core::host::depth::Unchecked;
 use goondan_core::host::directive::ReplyWith;
 use goondan_core::host::{Apply, CallHost, CoreRun, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
-    Effect, Error, ErrorCode, ExtensionName, LayerInfo, Result, RuntimeEvent, Span, ToolCallId, ToolCallResult,
-    ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo,
+    Decision, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Question, Result, RuntimeEvent, Span, ToolCallId,
+    ToolCallResult, ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::answer::check_arguments;
+use super::asking::{Asking, Waiting, waiting};
 use super::directed::warn_too_late;
 use super::handler::HandlerHost;
 use super::journaled::CallJournal;
@@ -24,7 +25,7 @@ use super::prepared::PreparedReply;
 use super::presented::{Presented, before};
 use super::shared::Shared;
 use super::step_calls::StepCalls;
-use crate::schema::summary;
+use crate::schema::{Schema, summary};
 
 /// The outcome of a call.
 pub(super) struct CallOutcome {
@@ -33,6 +34,8 @@ pub(super) struct CallOutcome {
     pub(super) rewritten: Option<Map<String, Value>>,
     /// The presentation to store, if the tool has a presenter.
     pub(super) presentation: Option<Value>,
+    /// Why it has not run, if it waits: the result is not recorded.
+    pub(super) waiting: Option<Waiting>,
 }
 
 impl StepCalls<'_> {
@@ -45,10 +48,16 @@ impl StepCalls<'_> {
         let mut attempt = 0;
         loop {
             let mut call = ToolCallRun::new(*self, request, span, journal);
+            if self.have_waited {
+                call.go_on().await;
+            }
             if attempt > 0 {
                 call.shared.metadata.insert("attempt".to_owned(), attempt.into());
             }
             let mut outcome = self.generation.registered.tool_call.run(&mut call).await;
+            if call.waiting.is_some() {
+                return call.into_waiting(outcome);
+            }
             if let (Ok(_), Err(error)) = (&outcome, call.check_changes()) {
                 outcome = Err(error);
             }
@@ -112,6 +121,10 @@ struct ToolCallRun<'a, 'l> {
     prepared: PreparedReply,
     /// Whether the layers have reached the core, after which a directive comes too late.
     reached: bool,
+    /// The questions about the call, if there are some.
+    asking: Option<Box<Asking>>,
+    /// Why the core has not run the call.
+    waiting: Option<Waiting>,
 }
 
 impl<'a, 'l> ToolCallRun<'a, 'l> {
@@ -126,7 +139,65 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             once_started: false,
             prepared: PreparedReply::default(),
             reached: false,
+            asking: None,
+            waiting: None,
         }
+    }
+
+    /// Takes in the questions about the call, if it has waited.
+    #[cold]
+    async fn go_on(&mut self) {
+        self.asking = self.journal.lock().await.asking(&self.request.id);
+        if let Some(edited) = self.asking.as_ref().and_then(|asking| asking.edited()) {
+            self.changed_args = Some(edited.clone().into());
+        }
+    }
+
+    /// Fails unless the call may run now.
+    // ASK-01, ASK-03
+    #[cold]
+    async fn pass_gate(&mut self) -> Result<()> {
+        let mut asking = self.asking.take();
+        let wait = match &mut asking {
+            Some(asking) => {
+                asking.after(self.journal.lock().await.decisions());
+                asking.wait(self.args(), |args| self.begin_wait(args))
+            }
+            None => Ok(None),
+        };
+        // Also for what comes after `next`: an extension that has asked is not skipped.
+        self.asking = asking;
+        let waits = match wait? {
+            Some(wait) => Waiting::Asked(wait),
+            None if self.step.are_held => {
+                Waiting::Held(self.asking.as_ref().and_then(|asking| asking.before()).cloned().map(Box::new))
+            }
+            None => return Ok(()),
+        };
+        let error = waiting(&waits);
+        self.waiting = Some(waits);
+        Err(error)
+    }
+
+    fn begin_wait(&self, args: &Map<String, Value>) -> Wait {
+        let mut wait = Wait::new(self.request.id.clone(), self.request.name.clone(), args.clone());
+        if let Some((_, tool)) = self.step.generation.registered.tools().get(&self.request.name) {
+            wait.presentation = before(tool, args);
+        }
+        wait
+    }
+
+    /// Returns the outcome of a call that waits, whatever its layers have made of that.
+    #[cold]
+    fn into_waiting(self, outcome: Result<ToolCallResult>) -> CallOutcome {
+        if let Err(error) = &outcome
+            && *error.code() != ErrorCode::TOOL_WAITING
+        {
+            tracing::warn!(call = %self.request.id, "a layer around a call that waits failed: {}", error.report());
+        }
+        let held = Waiting::Held(None);
+        let result = self.result(Err(waiting(self.waiting.as_ref().unwrap_or(&held))));
+        CallOutcome { result, rewritten: None, presentation: None, waiting: self.waiting }
     }
 
     /// Runs the handler, after all checks, and returns its reply, or the one that a middleware has prepared. The model
@@ -154,6 +225,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         if let Some(reply) = self.prepared.use_up() {
             // PREP-01: the call does not start.
             return Ok(reply);
+        }
+        if self.asking.is_some() || self.step.are_held {
+            self.pass_gate().await?;
         }
         self.record_start(tool.effect).await?;
         self.step.reporter.report("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
@@ -209,7 +283,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         let rewritten = self.changed_args.filter(|args| **args != *requested_args(self.request));
         // Arguments that were refused were not passed to the handler.
         let rewritten = rewritten.and_then(|args| args.into_checked().ok());
-        CallOutcome { result, rewritten, presentation }
+        CallOutcome { result, rewritten, presentation, waiting: None }
     }
 
     /// Checks what middlewares have changed.
@@ -252,6 +326,11 @@ impl RunHost for ToolCallRun<'_, '_> {
     fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
         self.step.reporter.report_skipped(self.span, layer, after_next, error);
     }
+
+    // ASK-01
+    fn may_skip(&self, by: &ExtensionName) -> bool {
+        !self.asking.as_ref().is_some_and(|asking| asking.has_asked(by))
+    }
 }
 
 impl CallHost for ToolCallRun<'_, '_> {
@@ -265,6 +344,22 @@ impl CallHost for ToolCallRun<'_, '_> {
 
     fn max_output(&self) -> u64 {
         self.step.max_output()
+    }
+
+    fn ask(&mut self, question: Question, layer: Option<&LayerInfo>) {
+        let Some(layer) = layer else { return };
+        if self.reached {
+            tracing::warn!(extension = %layer.extension, "`ask` changed nothing: it was called after `next`");
+            return;
+        }
+        if let Some(Err(error)) = question.schema.as_ref().map(Schema::compile) {
+            return self.shared.refuse(error.at(&layer.extension, layer.part()));
+        }
+        self.asking.get_or_insert_default().ask(question, layer);
+    }
+
+    fn decisions(&self, layer: Option<&LayerInfo>) -> Result<Vec<Decision>> {
+        Ok(self.asking.iter().zip(layer).flat_map(|(asking, layer)| asking.decisions_of(layer)).collect())
     }
 }
 

@@ -1,10 +1,10 @@
 //! The extensions of `docs/recipes.md`, each with a conversation that it runs in.
 
 mod another_model;
-mod approval;
 mod ask;
 mod cache;
 mod conversation_limit;
+mod form;
 mod known_answer;
 mod later;
 mod old_results;

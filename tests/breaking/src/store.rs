@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use goondan::conversation::MessageEvent;
+use goondan::decision::Decision;
 use goondan::event::RuntimeEvent;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
 use goondan::store::{
-    Commit, Decision, Durability, EmittedBy, EndedTurn, InstanceId, InstancePage, InstanceQuery, Journal, Opened,
-    Reached, Store, Suspend, TurnRecord, TurnStart,
+    Commit, Durability, EmittedBy, EndedTurn, InstanceId, InstancePage, InstanceQuery, Journal, Opened, Reached, Store,
+    Suspend, TurnRecord, TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
 use tokio::sync::Notify;
@@ -216,7 +217,7 @@ impl BreakingJournal {
             TurnRecord::State(state) => self.journal.record_state(&state),
             TurnRecord::Started(call) => self.journal.start_call(&call),
             TurnRecord::Resumed(keep) => self.journal.resume(keep),
-            TurnRecord::Decided(decision) => self.journal.decide(&[decision]),
+            TurnRecord::Decided(decision) => self.journal.decide(&[*decision]),
             // A suspension is written at once.
             _ => Ok(()),
         }
@@ -259,7 +260,7 @@ impl Journal for BreakingJournal {
     }
 
     fn decide(&mut self, decisions: &[Decision]) -> Result<()> {
-        decisions.iter().try_for_each(|decision| self.keep(TurnRecord::Decided(decision.clone())))
+        decisions.iter().try_for_each(|decision| self.keep(TurnRecord::Decided(Box::new(decision.clone()))))
     }
 
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {

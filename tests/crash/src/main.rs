@@ -3,7 +3,7 @@
 //! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times. A second number is the seed of an earlier
 //! run: it repeats the random choices, but not the timing of the processes. With `-- resume 10000`, each process runs
 //! the event again whose turn the one before did not finish, and every turn is there once. With `-- steer 200`, an
-//! input joins each turn. `-- race 100000` opens one instance a hundred thousand times in several processes while others
+//! input joins each turn, and with `-- decide 1000` calls wait for decisions. `-- race 100000` opens one instance a hundred thousand times in several processes while others
 //! delete and read it, and counts how often it is open twice. The parent uses the other subcommands to start the
 //! children.
 
@@ -11,6 +11,7 @@ mod answering;
 mod changing;
 mod child;
 mod compacting;
+mod deciding;
 mod expected;
 mod kill;
 mod owner;
@@ -55,6 +56,10 @@ fn main() -> ExitCode {
         ["steering-child", dir, start] => {
             number(start).and_then(|start| block_on(steering::child(Path::new(dir), start)))
         }
+        ["deciding-child", dir, start] => {
+            number(start).and_then(|start| block_on(deciding::child(Path::new(dir), start)))
+        }
+        ["decide", kills] => number(kills).and_then(|kills| block_on(deciding::run(kills))),
         ["steer", kills] => number(kills).and_then(|kills| block_on(steering::run(kills))),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         ["resume", kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..), true))),
@@ -66,7 +71,8 @@ fn main() -> ExitCode {
             .and_then(|kills| Ok((kills, number(seed)?)))
             .and_then(|(kills, seed)| block_on(kill::run(kills, seed, false))),
         _ => Err(Error::msg(
-            "usage: goondan-crash [resume] KILLS [SEED], goondan-crash steer KILLS, or goondan-crash race OPENINGS",
+            "usage: goondan-crash [resume] KILLS [SEED], goondan-crash steer KILLS, goondan-crash decide KILLS, or \
+             goondan-crash race OPENINGS",
         )),
     };
     match outcome {

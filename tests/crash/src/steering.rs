@@ -77,7 +77,7 @@ pub(crate) async fn run(kills: u64) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let (mut next, mut random) = (0, fastrand::Rng::new());
     for _ in 0..kills {
-        next = killed(dir.path(), next, random.u64(..30_000))?;
+        next = killed("steering-child", dir.path(), next, random.u64(..30_000))?;
     }
     let instance = agent(dir.path())?.instance("one").await?;
     steered(&instance, next).await?;
@@ -109,10 +109,11 @@ pub(crate) async fn run(kills: u64) -> Result<()> {
     Ok(())
 }
 
-/// Starts a process, kills it after so many microseconds, and returns the number of the first turn that it did not end.
-fn killed(dir: &Path, start: u64, after: u64) -> Result<u64> {
+/// Starts a process that prints the number of each turn which it has ended, kills it after so many microseconds, and
+/// returns the number of the first one that it did not end.
+pub(crate) fn killed(child: &str, dir: &Path, start: u64, after: u64) -> Result<u64> {
     let mut child = Command::new(std::env::current_exe()?)
-        .arg("steering-child")
+        .arg(child)
         .args([dir, Path::new(&start.to_string())])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -37,6 +37,15 @@ fn whenever_a_process_is_killed_an_input_that_joins_its_turn_is_there_once_and_a
 }
 
 #[test]
+#[covers("ASK-01", "ASK-02", "PAIR-01")]
+fn whenever_a_process_is_killed_no_call_runs_without_its_decision_or_twice() {
+    let output = Command::new(PROGRAM).args(["decide", "150"]).output().unwrap();
+    let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert!(output_text.starts_with("150 kills, "), "{output_text}");
+}
+
+#[test]
 #[covers("EFFECT-01", "PAIR-01")]
 fn a_call_that_is_killed_is_not_run_again_and_the_model_is_told() {
     let dir = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@
 pub mod acting;
 pub mod agents;
 pub mod answers;
+pub mod asking;
 pub mod call_context;
 pub mod catalogs;
 pub mod cleanup;

@@ -2,12 +2,12 @@
 
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "a page shows what a reader writes")]
 
-#[path = "../../book/recipes/approval.rs"]
-mod approval;
 #[path = "../../book/recipes/cache.rs"]
 mod cache;
 #[path = "../../book/recipes/conversation_limit.rs"]
 mod conversation_limit;
+#[path = "../../book/recipes/form.rs"]
+mod form;
 #[path = "../../book/recipes/output_guard.rs"]
 mod output_guard;
 #[path = "../../book/recipes/redaction.rs"]
@@ -22,18 +22,6 @@ mod token_budget;
 mod user_limit;
 #[path = "../../book/recipes/wake.rs"]
 mod wake;
-
-/// What must not run unasked.
-#[goondan::extension(name = "shell")]
-mod shell {
-    use goondan::prelude::*;
-
-    /// Runs a command.
-    #[tool]
-    async fn run() -> Result<&'static str> {
-        Ok("it ran")
-    }
-}
 
 /// What is asked for again and again.
 #[goondan::extension(name = "weather")]

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use goondan::Result;
-use goondan::store::StoredInstance;
+use goondan::decision::Wait;
+use goondan::store::{InstanceStatus, StoredInstance};
 use serde::Serialize;
 
 use super::find::{store, workspaces};
 use crate::args::InstanceListArgs;
-use crate::output;
+use crate::output::{self, waits};
 
 /// A stored instance and its workspace.
 #[derive(Serialize)]
@@ -16,18 +17,33 @@ struct ListedInstance {
     workspace: String,
     #[serde(flatten)]
     instance: StoredInstance,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits: Vec<Wait>,
 }
 
 pub(crate) fn list(args: &InstanceListArgs) -> Result<()> {
     let mut all = Vec::new();
     for workspace in workspaces(&args.store)? {
         let instances = store(&args.store, &workspace)?.instances()?;
-        all.extend(instances.into_iter().map(|instance| ListedInstance { workspace: workspace.clone(), instance }));
+        let of_interest = |instance: &StoredInstance| !args.suspended || instance.status == InstanceStatus::Suspended;
+        for instance in instances.into_iter().filter(of_interest) {
+            // One that another process opens meanwhile is listed without them.
+            let waits = match args.suspended {
+                true => store(&args.store, &workspace)?.read(&instance.id).map(|read| read.waits).unwrap_or_default(),
+                false => Vec::new(),
+            };
+            let waits = waits.iter().map(Wait::masked).collect();
+            all.push(ListedInstance { workspace: workspace.clone(), instance, waits });
+        }
     }
     if args.json {
         return output::print_data(serde_json::to_string(&all)? + "\n");
     }
-    output::print(&if all.is_empty() { "No conversation is stored here.\n".to_owned() } else { table(&all) })
+    match (all.is_empty(), args.suspended) {
+        (true, false) => output::print("No conversation is stored here.\n"),
+        (true, true) => output::print("No conversation waits for a decision.\n"),
+        (false, _) => output::print(&table(&all)),
+    }
 }
 
 fn table(all: &[ListedInstance]) -> String {
@@ -43,6 +59,9 @@ fn table(all: &[ListedInstance]) -> String {
         let (id, doing) = (id.to_string(), doing.as_str());
         // Writing to a string does not fail.
         _ = writeln!(table, "{:<workspace$}  {id:<instance$}  {doing:<status$}  {updated_at}", listed.workspace);
+        if !listed.waits.is_empty() {
+            waits::page(&listed.waits).as_str().lines().for_each(|line| _ = writeln!(table, "  {line}"));
+        }
     }
     table
 }

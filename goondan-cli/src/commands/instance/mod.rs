@@ -1,5 +1,6 @@
-//! `goondan instance`: lists, shows, takes back, deletes, repairs, exports and imports stored conversations.
+//! `goondan instance`: lists, shows, decides, takes back, deletes, repairs, exports and imports stored conversations.
 
+mod decide;
 mod delete;
 pub(super) mod find;
 mod list;
@@ -8,6 +9,7 @@ mod rewind;
 mod show;
 mod transfer;
 
+pub(crate) use decide::decide;
 pub(crate) use delete::delete;
 pub(crate) use list::list;
 pub(crate) use repair::repair;

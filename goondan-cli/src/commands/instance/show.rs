@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use goondan::Result;
 use goondan::conversation::{Message, Role, Source};
+use goondan::decision::Wait;
 use goondan::event::TokenUsage;
 use goondan::store::{InstanceStatus, StoredConversation, TurnOutcome};
 use goondan_text::NumberedFile;
@@ -13,7 +14,7 @@ use goondan_text::NumberedFile;
 use super::find::find;
 use crate::args::InstanceShowArgs;
 use crate::output::cost::{self, KeptPrefixes, TurnCost};
-use crate::output::{self, message};
+use crate::output::{self, message, waits};
 
 /// The number of characters after which a text is cut, without `--full`.
 const MAX_CHARS: usize = 400;
@@ -53,10 +54,13 @@ fn end_line(
     kept: Option<KeptPrefixes>,
     output_bytes: u64,
 ) -> String {
-    let StoredConversation { open_turn, outcome, .. } = conversation;
+    let StoredConversation { open_turn, outcome, waits, .. } = conversation;
     let mut end = serde_json::json!({
         "status": status, "openTurn": open_turn, "outcome": outcome, "outputBytes": output_bytes,
     });
+    if !waits.is_empty() {
+        end["waits"] = serde_json::json!(waits.iter().map(Wait::masked).collect::<Vec<_>>());
+    }
     if let Some(usage) = usage {
         end["tokenUsage"] = serde_json::json!(usage);
     }
@@ -84,6 +88,14 @@ fn end_paragraph(conversation: &StoredConversation, status: InstanceStatus) -> S
     };
     // Writing to a string does not fail.
     _ = match (&conversation.open_turn, status) {
+        (Some(turn), _) if !conversation.waits.is_empty() => {
+            let page = waits::page(&conversation.waits);
+            write!(
+                text,
+                "(the turn {turn} waits for a decision: `goondan instance decide` takes it)\n{}",
+                page.as_str()
+            )
+        }
         (Some(turn), InstanceStatus::Open) => writeln!(text, "(the turn {turn} is running)"),
         (Some(turn), _) => writeln!(text, "(the turn {turn} is running, or was interrupted: the next run closes it)"),
         (None, InstanceStatus::Open) => writeln!(text, "(a process has the conversation open)"),

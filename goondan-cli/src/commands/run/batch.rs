@@ -5,14 +5,16 @@ use std::io::{self, BufRead};
 use std::thread;
 
 use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
+use goondan::decision::Decision;
 use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
-use goondan::middleware::TurnResult;
+use goondan::middleware::{FinishReason, TurnResult};
 use goondan::{Error, ErrorCode, Result};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout_at};
 
+use super::Work;
 use super::background::heading;
 use super::conversation::OpenConversation;
 use super::reload::describe;
@@ -31,6 +33,8 @@ pub(crate) struct Batch<'a> {
     reloader: Reloader,
     /// Whether a turn failed or an input was not valid.
     failed: bool,
+    /// Whether the last turn waits for a decision.
+    waits: bool,
     /// What extensions show.
     shown: EventStream,
     shown_lines: ShownLines,
@@ -53,12 +57,22 @@ impl<'a> Batch<'a> {
     ) -> Result<Self> {
         let shown = conversation.instance.events().subscribe(ExtensionShown::NAME)?;
         let shown_lines = ShownLines::default();
-        Ok(Self { conversation, args, signals, reloader, failed: false, shown, shown_lines })
+        Ok(Self { conversation, args, signals, reloader, failed: false, waits: false, shown, shown_lines })
     }
 
     /// Runs one turn with `input`.
-    pub(crate) async fn run_one(mut self, input: AgentEvent) -> Result<Outcome> {
-        match self.turn(input).await? {
+    pub(crate) async fn run_one(self, input: AgentEvent) -> Result<Outcome> {
+        self.run_work(Work::Event(Box::new(input))).await
+    }
+
+    /// Takes decisions, and goes on with the turn that waits for them.
+    // ASK-01
+    pub(crate) async fn decide(self, decisions: Vec<Decision>) -> Result<Outcome> {
+        self.run_work(Work::Decide(decisions)).await
+    }
+
+    async fn run_work(mut self, work: Work) -> Result<Outcome> {
+        match self.turn(work).await? {
             Flow::Exit(outcome) => Ok(outcome),
             Flow::Continue => self.end().await,
             Flow::Stop => Ok(self.outcome()),
@@ -91,7 +105,7 @@ impl<'a> Batch<'a> {
             let Some(line) = line.transpose()? else { break };
             match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => {}
-                Ok(text) => match self.turn(text.trim_end_matches(['\n', '\r'])).await? {
+                Ok(text) => match self.turn(line_work(text)).await? {
                     Flow::Continue => {}
                     Flow::Stop => return Ok(self.outcome()),
                     Flow::Exit(outcome) => return Ok(outcome),
@@ -152,15 +166,17 @@ impl<'a> Batch<'a> {
         output::eprint_styled(&describe(outcome, &self.conversation.instance.id().agent, Styled::new(false)));
     }
 
-    async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
+    async fn turn(&mut self, work: Work) -> Result<Flow> {
         let Self { conversation, args, signals, reloader, shown, shown_lines, .. } = self;
-        let (instance, event) = (&conversation.instance, input.into());
-        let id = event.id.clone();
+        let instance = &conversation.instance;
+        let event = work.event(instance).await?;
         let turn = async {
             if args.stream {
-                signals.run_turn(answer::stream(instance.run_stream(event)), args.grace()).await
-            } else {
-                signals.run_turn(instance.run(event), args.grace()).await
+                return signals.run_turn(answer::stream(work.stream(instance)), args.grace()).await;
+            }
+            match work {
+                Work::Event(event) => signals.run_turn(instance.run(*event), args.grace()).await,
+                Work::Decide(decisions) => signals.run_turn(instance.decide(decisions), args.grace()).await,
             }
         };
         let own = &instance.id().agent;
@@ -171,8 +187,10 @@ impl<'a> Batch<'a> {
             Either::Right(never) => match never {},
         };
         shown_lines.print_rest(shown, None, &Styled::new(false)).await;
-        if end.is_cut_short() {
-            instance.cancel(&id).await?;
+        if end.is_cut_short()
+            && let Some(event) = event
+        {
+            instance.cancel(&event).await?;
         }
         match end {
             TurnEnd::Completed(result) => self.print(&result),
@@ -191,6 +209,7 @@ impl<'a> Batch<'a> {
             self.failed = true;
             output::report(error);
         }
+        self.waits = result.as_ref().is_ok_and(|turn| turn.finish_reason() == FinishReason::Suspended);
         flow(answer::print(result, self.format(), None))
     }
 
@@ -213,8 +232,17 @@ impl<'a> Batch<'a> {
     }
 
     fn outcome(&self) -> Outcome {
-        if self.failed { Outcome::SomeFailed } else { Outcome::Done }
+        match (self.failed, self.waits) {
+            (true, _) => Outcome::SomeFailed,
+            (false, true) => Outcome::Suspended,
+            (false, false) => Outcome::Done,
+        }
     }
+}
+
+/// Returns the turn for a line of the input.
+fn line_work(line: &str) -> Work {
+    Work::Event(Box::new(line.trim_end_matches(['\n', '\r']).into()))
 }
 
 fn flow(printed: io::Result<()>) -> Result<Flow> {

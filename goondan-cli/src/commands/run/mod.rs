@@ -10,9 +10,13 @@ mod signals;
 
 use std::io::{self, IsTerminal};
 
+use goondan::agent::TurnStream;
 use goondan::conversation::FilePart;
+use goondan::decision::Decision;
+use goondan::event::{AgentEvent, Principal};
 use goondan::host::Drained;
-use goondan::{Error, ErrorCode, Result};
+use goondan::name::EventId;
+use goondan::{Error, ErrorCode, Instance, Result};
 
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
@@ -48,6 +52,9 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
             let event = files::event(input, files);
             Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.run_one(event).await
         }
+        None if !args.decisions.is_empty() => {
+            Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.decide(args.decisions.clone()).await
+        }
         None if is_interactive(args) => {
             let terminal = Terminal::of_process();
             let shared = terminal.clone();
@@ -65,6 +72,36 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
         output::eprint("turns in the background were cancelled\n");
     }
     Ok(outcome)
+}
+
+/// A turn that is to run.
+enum Work {
+    Event(Box<AgentEvent>),
+    /// The turn that waits goes on.
+    Decide(Vec<Decision>),
+}
+
+impl Work {
+    /// Returns the event of the turn.
+    async fn event(&self, instance: &Instance) -> Result<Option<EventId>> {
+        match self {
+            Self::Event(event) => Ok(Some(event.id.clone())),
+            Self::Decide(_) => Ok(instance.interrupted().await?.map(|event| event.id)),
+        }
+    }
+
+    fn stream(self, instance: &Instance) -> TurnStream {
+        match self {
+            Self::Event(event) => instance.run_stream(*event),
+            Self::Decide(decisions) => instance.decide_stream(decisions),
+        }
+    }
+}
+
+/// Returns who decides: the user of this process.
+pub(super) fn principal() -> Principal {
+    let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    Principal::new("user", name.unwrap_or_else(|| "unknown".to_owned()))
 }
 
 /// Whether standard input and output are both terminals. `--json` is never interactive.

@@ -22,6 +22,7 @@ use crate::name::{EventId, ExtensionName, ModelName};
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
 use crate::presentation::Presentation;
+use crate::question::Wait;
 use payload::{elapsed, first_piece, millis};
 
 /// A report of the runtime about a turn, a step, a tool call or a model request. It is the first argument of the bus
@@ -69,6 +70,17 @@ pub enum RuntimeEvent {
         scope: EventScope,
         /// The event of the input, which the turn answers too.
         event_id: EventId,
+    },
+    /// A turn does not run any more, because calls wait for decisions. It goes on, with `turn.resumed`, when all of them
+    /// are decided.
+    // ASK-01
+    #[serde(rename = "turn.suspended")]
+    TurnSuspended {
+        /// When and where it happened.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// The calls. Secrets in their arguments are masked.
+        waits: Vec<Wait>,
     },
     /// The last step of a turn is over; the turn is about to be stored.
     #[serde(rename = "turn.completed")]
@@ -308,6 +320,7 @@ impl RuntimeEvent {
             Self::TurnStarted { .. } => "turn.started",
             Self::TurnResumed { .. } => "turn.resumed",
             Self::InputJoined { .. } => "input.joined",
+            Self::TurnSuspended { .. } => "turn.suspended",
             Self::TurnCompleted { .. } => "turn.completed",
             Self::TurnFailed { .. } => "turn.failed",
             Self::StepStarted { .. } => "step.started",
@@ -329,6 +342,7 @@ impl RuntimeEvent {
             Self::TurnStarted { scope }
             | Self::TurnResumed { scope, .. }
             | Self::InputJoined { scope, .. }
+            | Self::TurnSuspended { scope, .. }
             | Self::TurnCompleted { scope, .. }
             | Self::TurnFailed { scope, .. }
             | Self::StepStarted { scope, .. }

@@ -9,11 +9,13 @@ use super::directive::{self, Apply};
 use crate::conversation::MessageEvent;
 use crate::conversation::host::ConversationHost;
 use crate::crossing::CoreRun;
+use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::event::TurnInfo;
 use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
 use crate::pipeline::{LayerInfo, StepResult, ToolCallResult, TurnResult};
+use crate::question::Question;
 use crate::tool::ToolItem;
 
 /// Behind every context.
@@ -31,6 +33,12 @@ pub trait RunHost: Send + Sync {
     /// Reports that a layer failed with `error` before or after its `next`, and that the run goes on without it. Does
     /// nothing in a library, because chains run in the host.
     fn report_skipped(&self, _layer: &LayerInfo, _after_next: bool, _error: &Error) {}
+    /// Returns whether the run may go on without a layer of an extension that has failed. It does not once the extension
+    /// has asked about the call. Not asked in a library, because chains run in the host.
+    // ASK-01
+    fn may_skip(&self, _by: &ExtensionName) -> bool {
+        true
+    }
     /// Notes that the layer of an extension is about to change a field. Does nothing in a library, because the host
     /// notes it when the changed field arrives.
     fn changing(&mut self, _field: &'static str, _by: &ExtensionName) {}
@@ -73,6 +81,15 @@ pub trait CallHost: RunHost {
     fn workdir(&self) -> Result<&Path>;
     /// Returns how many bytes the output files of the conversation may have together.
     fn max_output(&self) -> u64;
+    /// Lets the call wait for a decision about the question of `layer`. A library does not name the layer, because its
+    /// host knows it.
+    // ASK-01
+    fn ask(&mut self, question: Question, layer: Option<&LayerInfo>);
+    /// Returns what was decided about the questions of `layer` about this call.
+    ///
+    /// # Errors
+    /// When a host of an older version does not know.
+    fn decisions(&self, layer: Option<&LayerInfo>) -> Result<Vec<Decision>>;
 }
 
 /// Declares the host trait of each kind that has members.

@@ -2,13 +2,17 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::host::ToolCallHost;
 use super::shared_members;
-use crate::error::Result;
+use crate::decision::{Decision, Verdict};
+use crate::depth::check;
+use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::Frame;
+use crate::question::Question;
 use crate::tool::ToolItem;
 
 /// The context of a tool-call middleware: one call that the model asked for.
@@ -60,6 +64,92 @@ impl ToolCallContext<'_> {
     /// `E_STORE_IO` when it cannot be created.
     pub fn workdir(&self) -> Result<&Path> {
         self.host.workdir()
+    }
+
+    /// Lets the call wait until a person, or a program, has decided about a question. Call it before `next`.
+    ///
+    /// `next` runs all inner layers as ever, and checks that the step offers the tool and that the arguments fit. Then the
+    /// call is not run: its result [waits](crate::ToolCallResult::is_waiting), and the turn is suspended, on the disk,
+    /// for as long as it takes. `Instance::decide` goes on with it. The model is not asked again, and the layers run
+    /// again: now [`ToolCallContext::decision`] returns what was decided.
+    ///
+    /// A call that was rejected does not run, whatever its layers do. What was approved runs: if other arguments arrive
+    /// at the tool than those that the person has seen, it is asked once more, and then rejected. A failure of a layer of
+    /// an extension that has asked fails the call, also if its failures are skipped (`onError: skip`).
+    ///
+    /// ```
+    /// use goondan::decision::Question;
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Careful;
+    /// # #[goondan::extension(name = "careful")]
+    /// # impl Careful {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Asks before money is paid back.
+    /// #[middleware(toolCall)]
+    /// async fn ask(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+    ///     if ctx.tool_name() == "shop__refund" && ctx.decision::<bool>()?.is_none() {
+    ///         ctx.ask(Question::new("Pay the money back?").expecting::<bool>());
+    ///     }
+    ///     next.run(ctx).await
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// After `next`, and about a question that is decided, it changes nothing.
+    // ASK-01, ASK-03
+    pub fn ask(&mut self, question: Question) {
+        let schema = question.schema.as_ref().map_or(Ok(()), check);
+        match schema {
+            Ok(()) => self.host.ask(question, self.frame.running()),
+            Err(error) => self.host.refuse(self.frame.blame(error.refuse("the schema of a question"))),
+        }
+    }
+
+    /// Returns the value that was decided about the question of this function, `None` before that. The function asks for
+    /// it also when the call goes on: an approved call whose asker did not read its decision is rejected.
+    ///
+    /// # Errors
+    /// `E_TOOL_REJECTED` when it was decided that the call does not run: `?` returns it, and the model reads it.
+    /// `E_DECISION_INVALID` when the value is no `T`.
+    // ASK-01
+    pub fn decision<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        self.decided(None)
+    }
+
+    /// Returns the value that was decided about the question with this [name](Question::named), as
+    /// [`ToolCallContext::decision`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decision_of<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        self.decided(Some(name))
+    }
+
+    fn decided<T: DeserializeOwned>(&self, name: Option<&str>) -> Result<Option<T>> {
+        let decisions = self.decisions()?;
+        let is_named = |decision: &Decision| decision.question.as_ref().and_then(|it| it.name.as_deref()) == name;
+        match decisions.into_iter().find(is_named).map(|decision| decision.verdict) {
+            None => Ok(None),
+            Some(Verdict::Reject { reason }) => Err(Error::rejected(reason)),
+            Some(Verdict::Accept { value, .. }) => T::deserialize(value).map(Some).map_err(|error| {
+                Error::new(ErrorCode::DECISION_INVALID, format!("the value of the decision does not fit: {error}"))
+                    .suggest("let the question expect a value of the type that is read")
+            }),
+        }
+    }
+
+    /// Returns what was decided about the questions of this function, for a linkage.
+    ///
+    /// # Errors
+    /// When a host of an older version does not know.
+    #[doc(hidden)]
+    pub fn decisions(&self) -> Result<Vec<Decision>> {
+        self.host.decisions(self.frame.running())
     }
 
     /// Returns how many bytes the files that hold whole outputs may have together: `policy.maxOutputBytes`. They are

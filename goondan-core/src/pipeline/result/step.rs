@@ -73,6 +73,10 @@ pub enum StepStatus {
     Completed,
     /// The step failed, and a middleware recovered.
     Failed,
+    /// Tool calls of the step wait for decisions. The turn is suspended, whatever layers return, and the layers run again
+    /// around the whole step when it goes on: what they emit now is dropped.
+    // ASK-01
+    Suspended,
     /// A status that this version does not know.
     #[serde(other)]
     Other,
@@ -128,6 +132,12 @@ impl StepResult {
     /// Returns how the step ended.
     pub fn status(&self) -> StepStatus {
         *self.data.field(|data| &data.status)
+    }
+
+    /// Returns whether tool calls of the step wait for decisions.
+    // ASK-01
+    pub fn is_suspended(&self) -> bool {
+        self.status() == StepStatus::Suspended
     }
 
     /// Returns whether the turn continues with another step.
@@ -229,6 +239,8 @@ pub trait StepResultExt {
     fn from_parts(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self;
     /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
     fn repair(problem: &str, model_call: &ModelCall) -> Self;
+    /// The result of a step whose calls wait for decisions.
+    fn suspended(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self;
     /// Checks what middlewares have put into the metadata.
     ///
     /// # Errors
@@ -262,6 +274,13 @@ impl StepResultExt for StepResult {
         result.set_has_tool_calls(true);
         result.data.get_mut().problem = Some(problem.to_owned());
         result.metadata_mut().insert("malformed".to_owned(), problem.into());
+        result
+    }
+
+    fn suspended(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self {
+        let mut result = Self::from_parts(tool_calls, tool_results, model_call);
+        let data = result.data.get_mut();
+        (data.status, data.has_tool_calls) = (StepStatus::Suspended.into(), false.into());
         result
     }
 

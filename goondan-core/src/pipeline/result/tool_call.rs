@@ -191,6 +191,14 @@ impl ToolCallResult {
         }
     }
 
+    /// Returns whether the call waits for a decision, and has not run: its error is `E_TOOL_WAITING` until then. What a
+    /// layer makes of such a result is not used, and the layers run again when the call is decided. One that counts or
+    /// reports results leaves it out.
+    // ASK-01
+    pub fn is_waiting(&self) -> bool {
+        self.error().is_some_and(|error| error.code.as_deref() == Some(ErrorCode::TOOL_WAITING.as_str()))
+    }
+
     /// Returns what the tool answered, unless the call ended in another way.
     pub fn to_reply(&self) -> Option<ToolReply> {
         self.to_outcome().ok().filter(|_| self.status() != ToolCallStatus::Other)

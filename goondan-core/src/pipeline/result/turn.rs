@@ -11,6 +11,7 @@ use crate::error::{Error, WireError};
 use crate::event::TokenUsage;
 use crate::name::TurnId;
 use crate::outcome::ToolCallSummary;
+use crate::question::Wait;
 
 /// The result of a turn: the answer, and why the turn ended.
 ///
@@ -48,6 +49,7 @@ result_fields! {
         tool_calls: Vec<ToolCallSummary> = "toolCalls",
         usage: Option<TokenUsage> = "usage",
         stored: Option<bool> = "stored",
+        waits: Option<Box<[Wait]>> = "waits",
     }
     local {}
 }
@@ -65,6 +67,9 @@ pub enum FinishReason {
     Length,
     /// The turn failed, and a middleware recovered with an answer.
     Error,
+    /// The turn does not run, because tool calls wait for decisions: see [`TurnResult::waits`]. It has no answer yet.
+    // ASK-01
+    Suspended,
     /// A reason that this version does not know.
     #[serde(other)]
     Other,
@@ -85,6 +90,7 @@ impl TurnResult {
                 tool_calls: Vec::new().into(),
                 usage: None.into(),
                 stored: None.into(),
+                waits: None.into(),
             }),
         }
     }
@@ -146,6 +152,17 @@ impl TurnResult {
         *self.data.field(|data| &data.usage)
     }
 
+    /// Returns the calls that wait for decisions, in the order of their requests, each with its open questions, if the turn is
+    /// [suspended](FinishReason::Suspended). `Instance::decide` goes on with it.
+    // ASK-01
+    pub fn waits(&self) -> &[Wait] {
+        // A program of an older version suspends no turn, and has no such field.
+        if self.finish_reason() != FinishReason::Suspended {
+            return &[];
+        }
+        self.data.field(|data| &data.waits).as_deref().unwrap_or_default()
+    }
+
     /// Returns whether no turn ran, because the event was answered before: the answer is that of the conversation, as it
     /// is now, and there are no steps, calls and tokens.
     // ONCE-01
@@ -172,6 +189,8 @@ pub trait TurnResultExt {
     ) -> Self;
     /// Returns the result of a turn that has ended earlier.
     fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self;
+    /// Returns the result of a turn whose calls wait for decisions.
+    fn suspended(turn: TurnId, waits: Vec<Wait>, usage: Option<TokenUsage>) -> Self;
     /// Sets the tokens that all model calls of the turn took.
     fn set_usage(&mut self, usage: Option<TokenUsage>);
     /// Sets how many steps the turn had, and its tool calls.
@@ -200,6 +219,7 @@ impl TurnResultExt for TurnResult {
                 tool_calls: Vec::new().into(),
                 usage: usage.into(),
                 stored: None.into(),
+                waits: None.into(),
             }),
         }
     }
@@ -207,6 +227,12 @@ impl TurnResultExt for TurnResult {
     fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
         let mut result = Self::from_parts(turn, finish_reason, response, None);
         result.data.get_mut().stored = Some(true).into();
+        result
+    }
+
+    fn suspended(turn: TurnId, waits: Vec<Wait>, usage: Option<TokenUsage>) -> Self {
+        let mut result = Self::from_parts(turn, FinishReason::Suspended, None, usage);
+        result.data.get_mut().waits = Some(waits.into()).into();
         result
     }
 

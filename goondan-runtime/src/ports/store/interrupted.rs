@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use goondan_core::{AgentEvent, EventId, ExtensionName, MessageEvent, ModelFinish, ToolCallId, ToolError, TurnId};
+use goondan_core::{
+    AgentEvent, AskedQuestion, Decision, EventId, ExtensionName, MessageEvent, ModelFinish, ToolCallId, ToolError,
+    TurnId, Wait,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Decision, EventDigest, Wait};
+use super::EventDigest;
 
 /// A turn that ended without a commit.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +76,7 @@ impl Interrupted {
                 self.facts.resumed(keep);
             }
             TurnRecord::Suspended(waits, state) => self.facts.suspended(waits, state),
-            TurnRecord::Decided(decision) => self.facts.decided(decision),
+            TurnRecord::Decided(decision) => self.facts.decided(*decision),
         }
     }
 }
@@ -96,7 +99,7 @@ pub enum TurnRecord {
     /// The turn does not run: the calls that wait, if there are any, and the state that has changed.
     Suspended(Vec<Wait>, BTreeMap<ExtensionName, Value>),
     /// A decision about a call that waits.
-    Decided(Decision),
+    Decided(Box<Decision>),
 }
 
 /// What is known of an open turn beside its message events. [`Interrupted::add`] makes it of the records of a turn.
@@ -240,6 +243,11 @@ impl Facts {
         if !what.is_note() {
             self.fact(events);
         }
+        if matches!(what, Reached::Step(_)) {
+            // They were about calls of the step before, which have their results.
+            self.waits.clear();
+            self.decisions.clear();
+        }
         self.reached.push((events, what));
     }
 
@@ -272,16 +280,61 @@ impl Facts {
         self.state.extend(state);
     }
 
-    /// Takes in a decision. If there are several about a call, the first one counts.
+    /// Takes in a decision. If there are several about a question, the first one counts.
     pub fn decided(&mut self, decision: Decision) {
         self.in_vain = 0;
         self.decisions.push(decision);
     }
 
+    /// Returns a copy of what is known of questions, and of nothing else.
+    pub(crate) fn of_questions(&self) -> Self {
+        Self { waits: self.waits.clone(), decisions: self.decisions.clone(), ..Self::default() }
+    }
+
     /// Returns the calls that still wait for a decision.
     pub fn undecided(&self) -> impl Iterator<Item = &Wait> {
-        let is_decided = |wait: &Wait| self.decisions.iter().any(|decision| decision.call == wait.call);
-        self.waits.iter().filter(move |wait| !is_decided(wait))
+        self.waits.iter().filter(|wait| self.rejection(&wait.call).is_none() && self.open(wait).next().is_some())
+    }
+
+    /// Returns the questions about a call that waits which are not decided.
+    pub fn open<'f>(&'f self, wait: &'f Wait) -> impl Iterator<Item = &'f AskedQuestion> {
+        wait.questions.iter().filter(|asked| self.answer(wait, asked).is_none())
+    }
+
+    /// Returns the calls that still wait for a decision, each with its open questions alone, as programs read them.
+    pub fn open_waits(&self) -> impl Iterator<Item = Wait> {
+        self.undecided().map(|wait| self.with_open(wait))
+    }
+
+    /// Returns a wait with its open questions alone.
+    pub(crate) fn with_open(&self, wait: &Wait) -> Wait {
+        let mut open = wait.clone();
+        open.questions.retain(|asked| self.answer(wait, asked).is_none());
+        open
+    }
+
+    /// Returns what was decided about a question.
+    pub fn answer(&self, wait: &Wait, asked: &AskedQuestion) -> Option<&Decision> {
+        Self::answer_in(&self.decisions, wait, asked)
+    }
+
+    /// Returns what was decided about a question: the first decision after it was asked counts.
+    // ASK-02
+    pub(crate) fn answer_in<'d>(decisions: &'d [Decision], wait: &Wait, asked: &AskedQuestion) -> Option<&'d Decision> {
+        let mut later = decisions.iter().skip(asked.after);
+        later.find(|decision| decision.call == wait.call && decision.question.as_ref() == Some(&asked.by))
+    }
+
+    /// Returns the decision that a call without a result does not run, if there is one.
+    pub fn rejection(&self, call: &ToolCallId) -> Option<&Decision> {
+        match self.waits.iter().find(|wait| wait.call == *call) {
+            Some(wait) => {
+                let answers = wait.questions.iter().filter_map(|asked| self.answer(wait, asked));
+                answers.into_iter().find(|decision| decision.is_rejection())
+            }
+            // It was held, and rejected with the one that waited.
+            None => self.decisions.iter().find(|decision| decision.call == *call && decision.is_rejection()),
+        }
     }
 
     /// Returns the events whose inputs have joined the turn.

@@ -4,15 +4,14 @@ mod instance_id;
 mod interrupted;
 mod listed;
 mod outcome;
-mod waits;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use goondan_core::{
-    AgentEvent, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Result,
-    RuntimeEvent, ToolCallId, TurnId, TurnInfo,
+    AgentEvent, BoxFuture, Conversation, Decision, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent,
+    Result, RuntimeEvent, ToolCallId, TurnId, TurnInfo, Wait,
 };
 use serde_json::Value;
 
@@ -20,7 +19,6 @@ pub use instance_id::InstanceId;
 pub use interrupted::{EmittedBy, Facts, Interrupted, JoinedEvent, Reached, TurnRecord};
 pub use listed::{InstancePage, InstanceQuery, InstanceStatus, StoredInstance};
 pub use outcome::{EndedTurn, EventDigest, TurnOutcome};
-pub use waits::{Decision, Question, Wait};
 
 /// Persists instances. Implement it to keep them elsewhere than in files or memory.
 pub trait Store: Send + Sync + 'static {

@@ -6,6 +6,7 @@ use goondan_core::{Conversation, Error, Result, ToolCallId};
 use super::{JournaledConversation, note_unavailable};
 use crate::ports::store::{Durability, Facts, Journal};
 use crate::state::States;
+use crate::turn::asking::Asking;
 
 impl JournaledConversation {
     /// Returns the conversation, for tool calls to read, and the journal, in which they record their starts.
@@ -50,6 +51,18 @@ impl CallJournal<'_> {
             Err(_) => self.states.give_back(taken),
         }
         recorded
+    }
+
+    /// Returns the questions about a call that has waited.
+    #[cold]
+    pub(in crate::turn) fn asking(&self, call: &ToolCallId) -> Option<Box<Asking>> {
+        let wait = self.facts.waits.iter().find(|wait| wait.call == *call)?;
+        Some(Box::new(Asking::going_on(wait, &self.facts.decisions)))
+    }
+
+    /// Returns how many decisions the turn has.
+    pub(in crate::turn) fn decisions(&self) -> usize {
+        self.facts.decisions.len()
     }
 
     /// Syncs what is recorded to the disk.

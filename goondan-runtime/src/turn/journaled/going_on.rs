@@ -103,6 +103,11 @@ impl JournaledConversation {
         self.end_turn(&outcome.clone()).await
     }
 
+    /// Returns the open turn, if there is one.
+    pub(crate) fn open_turn(&self) -> Option<&TurnId> {
+        self.open_turn.as_ref().map(|open| &open.id)
+    }
+
     /// Returns the id of the event that the open turn answers, if there is one.
     pub(crate) fn open_event(&self) -> Option<&EventId> {
         self.open_turn.as_ref()?.event.as_ref()
@@ -150,6 +155,8 @@ impl JournaledConversation {
         self.conversation.keep_events(keep)?;
         self.states.restore();
         self.partial.clear();
+        self.suspending = None;
+        self.suspended_state.clear();
         self.estimate.forget();
         self.has_refused_files = LeftOut::known(&self.conversation).is_some();
         self.facts.resumed(keep);

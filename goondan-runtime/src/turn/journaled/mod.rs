@@ -1,21 +1,27 @@
 //! The conversation that a turn changes, with the journal that records the changes.
 
 mod calls;
+mod deciding;
 mod going_on;
 mod rewinding;
 
 pub(super) use calls::CallJournal;
+pub(in crate::turn) use deciding::DECISIONS;
+pub(crate) use deciding::suspended;
 pub(crate) use going_on::Standing;
 pub use rewinding::Rewound;
 pub(crate) use rewinding::{Back, rewind_event};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use goondan_core::host::{ConversationExt, IdSet, MessageExt, ToolCallResultExt, WireError};
 use goondan_core::{
     Applied, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result,
-    Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
+    Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId, Verdict,
+    Wait,
 };
+use serde_json::Value;
 
 use going_on::Input;
 
@@ -55,6 +61,11 @@ pub(crate) struct JournaledConversation {
     telling: Telling,
     /// Whether files of the conversation may have been refused, so that requests leave them out.
     has_refused_files: bool,
+    /// The calls of the turn that runs which wait for decisions: it is about to be suspended.
+    // ASK-01
+    suspending: Option<Vec<Wait>>,
+    /// The state at that moment, which is stored with them.
+    suspended_state: BTreeMap<ExtensionName, Value>,
 }
 
 /// A turn that is not committed.
@@ -110,6 +121,8 @@ impl JournaledConversation {
             prefixes: Prefixes::default(),
             first_piece: FirstPiece::default(),
             telling: Telling::new(id, observers),
+            suspending: None,
+            suspended_state: BTreeMap::new(),
         })
     }
 
@@ -411,6 +424,9 @@ impl JournaledConversation {
     /// Returns the error that the model reads as the result of an unanswered call.
     fn interruption(&self, call: &ToolCallPart) -> Error {
         let tool = &call.tool_name;
+        if let Some(Verdict::Reject { reason, .. }) = self.facts.rejection(&call.tool_call_id).map(|it| &it.verdict) {
+            return Error::rejected(reason.clone());
+        }
         if self.started.contains(&call.tool_call_id) {
             let message = format!("the turn ended while `{tool}` ran: whether it did its work is unknown");
             return Error::new(ErrorCode::TOOL_OUTCOME_UNKNOWN, message)
@@ -474,6 +490,8 @@ impl JournaledConversation {
         self.telling.committed(ended.as_ref());
         self.started.clear();
         self.facts.clear();
+        self.suspending = None;
+        self.suspended_state.clear();
     }
 }
 

@@ -5,6 +5,7 @@
 mod accept;
 mod background;
 mod coder;
+mod decided;
 mod goldens;
 mod held;
 mod markdown;

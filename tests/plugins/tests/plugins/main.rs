@@ -4,6 +4,7 @@
 
 mod additions;
 mod agents;
+mod approval;
 mod bash;
 mod call;
 mod changesets;

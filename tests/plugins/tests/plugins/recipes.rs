@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use goondan::agent::{AgentBuilder, BackgroundUpdate, TurnUpdate};
+use goondan::decision::Decision;
 use goondan::event::{AgentEvent, Auth, Principal, TokenUsage};
 use goondan::model::{ModelResponse, ScriptItem};
 use goondan::testing::{Chat, ChatBuilder};
@@ -53,20 +54,18 @@ async fn context_from_a_search_is_in_no_later_request() {
 }
 
 #[both_linkages]
-async fn a_call_waits_for_an_answer_from_outside() {
-    for (allowed, read) in [(true, "tool: it ran"), (false, "did not allow this call")] {
-        let script = [ScriptItem::call("shell__run", json!({})), ScriptItem::say("done")];
-        let chat = chat("approval", json!({})).agent(|agent| agent.recipe("shell", json!({}))).script(script);
+async fn a_call_waits_for_a_form() {
+    let form = json!({ "reason": "it was broken", "account": "shop" });
+    for (decision, read) in [(Some(form), "paid back, because: it was broken"), (None, "E_TOOL_REJECTED: not today")] {
+        let script = [ScriptItem::call("shop__refund", json!({ "sum": 5.0 })), ScriptItem::say("done")];
+        let chat = chat("refund-form", json!({})).agent(|agent| agent.recipe("shop", json!({}))).script(script);
         let chat = chat.start().await.unwrap();
-        let questions = chat.instance().events().subscribe("approval.question").unwrap();
-        let mut turn = chat.instance().run_stream("clean up").with_events(questions);
-        while let Some(update) = turn.next().await {
-            if let TurnUpdate::Emitted(question) = update {
-                let answer = json!({ "call_id": question.args()[0], "allowed": allowed });
-                chat.instance().events().emit("approval.answer", (answer,)).await.unwrap();
-            }
-        }
-        turn.finish().await.unwrap();
+        let call = chat.instance().run("refund it").await.unwrap().waits()[0].call.clone();
+        let decision = match decision {
+            Some(form) => Decision::new(call, form),
+            None => Decision::reject(call, "not today"),
+        };
+        chat.instance().decide([decision]).await.unwrap();
         let transcript = chat.last_request().transcript();
         assert!(transcript[2].contains(read), "{transcript:?}");
     }

@@ -2,16 +2,18 @@
 //! have found after one of the calls that were not yet promised, or the last one that was.
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 use goondan_core::{
-    AgentEvent, Conversation, Error, ErrorCode, ExtensionName, FinishReason, Message, MessageEvent, TurnId,
+    AgentEvent, AskedQuestion, Conversation, Decision, Error, ErrorCode, ExtensionName, FinishReason, Message,
+    MessageEvent, Question, QuestionId, TurnId, Wait,
 };
 use goondan_covers::covers;
 use goondan_file_store::{FileStore, Fsync};
 use goondan_runtime::Store;
 use goondan_runtime::store::{
-    Commit, Decision, Durability, EmittedBy, EventDigest, Interrupted, JoinedEvent, Journal, Opened, Question, Reached,
-    Suspend, TurnOutcome, TurnStart, Wait,
+    Commit, Durability, EmittedBy, EventDigest, Interrupted, JoinedEvent, Journal, Opened, Reached, Suspend,
+    TurnOutcome, TurnStart,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +37,7 @@ pub(super) enum Call {
     Resume(usize),
     Flush(Durability),
     Suspend(Vec<Wait>, States),
-    Decide(Decision),
+    Decide(Box<Decision>),
     /// Whether the turn fails, and what it stores.
     Commit(bool, States),
     /// The conversation is closed, and opened again.
@@ -64,8 +66,11 @@ pub(super) fn script() -> Vec<Call> {
     use Call::*;
     let none = States::new;
     let ask = ExtensionName::new("asker").unwrap();
-    let wait = Wait::new("c1".into(), "bank__pay".parse().unwrap(), json!({ "sum": 5 }));
-    let wait = wait.question(Question::new(ask, "pay?"));
+    let asked = QuestionId::new(ask, "ask", None);
+    let args = serde_json::Map::from_iter([("sum".to_owned(), json!(5))]);
+    let wait = Wait::new("c1".into(), "bank__pay", args);
+    let wait =
+        wait.question(AskedQuestion::new(asked.clone(), Question::new("pay?").expires_after(Duration::from_secs(60))));
     vec![
         Begin("t1"),
         Record(append("m1")),
@@ -93,7 +98,7 @@ pub(super) fn script() -> Vec<Call> {
         Record(append("m7")),
         Suspend(vec![wait], state(&[("counter", json!(5))])),
         Close,
-        Decide(Decision::new("c1".into(), json!("yes"))),
+        Decide(Box::new(Decision::new("c1", "yes").of(asked))),
         Flush(Durability::Synced),
         Resume(1),
         Record(append("m8")),
@@ -251,7 +256,7 @@ impl Driver {
                 journal.suspend(suspend).await?;
                 return Ok(Some(Durability::Synced));
             }
-            Call::Decide(decision) => journal.decide(&[decision])?,
+            Call::Decide(decision) => journal.decide(&[*decision])?,
             Call::Commit(fails, state) => {
                 let event = event(self.turn);
                 let outcome = match fails {

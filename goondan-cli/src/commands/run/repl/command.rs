@@ -21,6 +21,7 @@ pub(crate) enum Command {
     Reload,
     Accept,
     Continue,
+    Decide,
     Undo,
     Quit,
     /// A command that does not exist, and the nearest one that does.
@@ -28,7 +29,7 @@ pub(crate) enum Command {
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 14] = [
+pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
@@ -40,6 +41,7 @@ pub(crate) const COMMANDS: [(&str, &str); 14] = [
     ("/reload", "read the bundle again and continue this conversation"),
     ("/accept", "take what the changed bundle adds, such as a command"),
     ("/continue", "go on with a turn that was interrupted"),
+    ("/decide", "ask about the tool calls that wait for a decision"),
     ("/undo", "take the last turn back; what it did to files stays"),
     ("/quit", "leave; the next run continues the conversation"),
     ("/exit", "the same as /quit"),
@@ -69,6 +71,7 @@ pub(crate) fn parse(input: &str) -> Command {
         "/reload" => Command::Reload,
         "/accept" => Command::Accept,
         "/continue" => Command::Continue,
+        "/decide" => Command::Decide,
         "/undo" => Command::Undo,
         "/quit" | "/exit" => Command::Quit,
         _ if command.split_whitespace().next() == Some("/file") => {

@@ -2,6 +2,7 @@
 
 mod canvas;
 mod command;
+mod deciding;
 mod editor;
 mod input_history;
 mod keys;
@@ -20,13 +21,15 @@ use std::path::Path;
 
 use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
 use goondan::conversation::FilePart;
+use goondan::decision::Decision;
 use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::race::{Either, race};
 use goondan::host::{HostReload, OpenError, Reloader};
-use goondan::middleware::TurnResult;
+use goondan::middleware::{FinishReason, TurnResult};
 use goondan::store::state_root;
 use goondan::tool::Effect;
-use goondan::{Error, ErrorCode, Instance, Result};
+use goondan::{Error, ErrorCode, Instance, Result, Value, json};
+use serde::de::DeserializeOwned;
 
 pub(crate) use terminal::Terminal;
 
@@ -35,14 +38,16 @@ use super::conversation::OpenConversation;
 use super::files;
 use super::reload::describe_to_person;
 use super::signals::{Signal, Signals, TurnEnd};
+use super::{Work, principal};
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
 use crate::output::rewound;
 use crate::output::shown::ShownLines;
-use crate::output::{self, Above, Style, Styled, first_line};
+use crate::output::{self, Above, Style, Styled, first_line, waits};
 use command::Command;
+use deciding::{Choices, Typed};
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
 use keys::Keys;
@@ -75,6 +80,20 @@ pub(crate) struct Repl<'a> {
     /// What extensions show, also between turns.
     shown: EventStream,
     shown_lines: ShownLines,
+    /// Whether calls may wait for a decision that the person is to be asked for.
+    asks: bool,
+    /// Whether the turn waits for a decision.
+    waits: bool,
+}
+
+/// What came of the prompt.
+enum Prompted {
+    Text(String),
+    /// Ctrl-C; the line was discarded.
+    Interrupted {
+        empty: bool,
+    },
+    Left(Outcome),
 }
 
 /// An input that was entered during a turn.
@@ -115,6 +134,8 @@ impl<'a> Repl<'a> {
             next: VecDeque::new(),
             shown,
             shown_lines: ShownLines::default(),
+            asks: true,
+            waits: false,
         })
     }
 
@@ -130,10 +151,18 @@ impl<'a> Repl<'a> {
     async fn run_until_exit(&mut self) -> Result<Outcome> {
         self.greet().await?;
         loop {
-            let command = match self.next.pop_front() {
+            if std::mem::take(&mut self.asks) {
+                if let Some(outcome) = self.ask().await? {
+                    return Ok(outcome);
+                }
+                continue;
+            }
+            // What was entered before stays until the turn does not wait any more.
+            let next = if self.waits { None } else { self.next.pop_front() };
+            let command = match next {
                 Some(Next::Steered(text, event)) => {
                     self.print_entered(&text);
-                    if let Some(outcome) = self.turn(*event).await? {
+                    if let Some(outcome) = self.turn(Work::Event(event)).await? {
                         return Ok(outcome);
                     }
                     continue;
@@ -150,15 +179,19 @@ impl<'a> Repl<'a> {
             let exit = match command {
                 Command::Say(text) => {
                     let event = files::event(&text, std::mem::take(&mut self.files));
-                    self.turn(event).await?
+                    self.turn(Work::Event(Box::new(event))).await?
                 }
                 Command::Continue => match self.conversation.instance.interrupted().await? {
-                    Some(event) => self.turn(event).await?,
+                    Some(event) => self.turn(Work::Event(Box::new(event))).await?,
                     None => {
                         self.print_status("no turn was interrupted");
                         None
                     }
                 },
+                Command::Decide => {
+                    self.asks = true;
+                    None
+                }
                 Command::Quit => Some(Outcome::Done),
                 command => {
                     self.execute(command).await?;
@@ -175,7 +208,9 @@ impl<'a> Repl<'a> {
         let (id, directory) = (self.conversation.instance.id(), &self.conversation.directory);
         self.print_status(&format!("{id}, stored in {}", directory.display()));
         self.print_status("/help lists the commands, Ctrl-D leaves");
-        if let Some(event) = self.conversation.instance.interrupted().await? {
+        if let Some(event) = self.conversation.instance.interrupted().await?
+            && self.conversation.instance.waits().await?.is_empty()
+        {
             let input = first_line(event.input.as_deref().unwrap_or_default(), 40);
             self.print_status(&format!("interrupted: {input:?}; /continue goes on, another message closes it"));
         }
@@ -184,8 +219,109 @@ impl<'a> Repl<'a> {
 
     /// Waits for the next input; breaks when the user leaves.
     async fn next_command(&mut self) -> Result<ControlFlow<Outcome, Command>> {
+        loop {
+            let typed = std::mem::take(&mut self.typed);
+            match self.prompt(typed).await? {
+                Prompted::Text(text) => {
+                    self.interrupted = false;
+                    return Ok(ControlFlow::Continue(command::parse(&text)));
+                }
+                Prompted::Interrupted { empty: true } if self.interrupted => {
+                    return Ok(ControlFlow::Break(Outcome::Interrupted));
+                }
+                Prompted::Interrupted { empty } => {
+                    if empty {
+                        self.print_status("Ctrl-C again leaves");
+                    }
+                    self.interrupted = true;
+                }
+                Prompted::Left(outcome) => return Ok(ControlFlow::Break(outcome)),
+            }
+        }
+    }
+
+    /// Asks about the first call that waits, if there is one, and goes on with the turn once all are decided. Returns an
+    /// outcome if the conversation ends.
+    // ASK-01
+    async fn ask(&mut self) -> Result<Option<Outcome>> {
+        let waits = self.conversation.instance.waits().await?;
+        self.waits = !waits.is_empty();
+        let first = waits.into_iter().find_map(|wait| Some((wait.questions.first()?.clone(), wait)));
+        let Some((asked, wait)) = first else { return Ok(None) };
+        let choices = Choices::of(&asked);
+        let page = waits::question(waits::call(self.terminal.styled(), &wait), &asked);
+        output::eprint_styled(&page.wrapped(self.terminal.columns()));
+        let mut is_told = false;
+        let decision = loop {
+            if !std::mem::replace(&mut is_told, true) {
+                self.print_status(&choices.line());
+            }
+            let text = match self.prompt(String::new()).await? {
+                Prompted::Text(text) => text,
+                Prompted::Interrupted { .. } => {
+                    self.print_status("it waits: /decide asks again, and so does the next start");
+                    return Ok(None);
+                }
+                Prompted::Left(outcome) => return Ok(Some(outcome)),
+            };
+            let yes = |value: Value| Decision::new(wait.call.clone(), value);
+            match choices.parse(&text) {
+                Typed::Yes => break yes(true.into()),
+                Typed::Always => break yes(json!({ "always": true })),
+                Typed::No(reason) => break Decision::reject(wait.call.clone(), reason),
+                Typed::Edit if wait.masked().args != wait.args => {
+                    self.print_status("the arguments have secrets, which cannot be edited here");
+                }
+                Typed::Edit => {
+                    let args = serde_json::to_string(&wait.args)?;
+                    if let Some(args) = self.prompt_json(args).await? {
+                        break yes(true.into()).with_args(args);
+                    }
+                    is_told = false;
+                }
+                Typed::Value => {
+                    let schema = asked.question.schema.as_ref().map(Value::to_string).unwrap_or_default();
+                    self.print_status(&format!("JSON that fits {}", first_line(&schema, 400)));
+                    if let Some(value) = self.prompt_json(String::new()).await? {
+                        break yes(value);
+                    }
+                    is_told = false;
+                }
+                Typed::Nothing => is_told = false,
+                Typed::Command => match command::parse(&text) {
+                    Command::Quit => return Ok(Some(Outcome::Done)),
+                    command => {
+                        self.execute(command).await?;
+                        is_told = false;
+                    }
+                },
+            }
+        };
+        let decision = decision.of(asked.by.clone()).by(principal());
+        // Another one may be open.
+        self.asks = true;
+        self.turn(Work::Decide(vec![decision])).await
+    }
+
+    /// Reads JSON, which begins with `text`; `None` if the person gives none.
+    async fn prompt_json<T: DeserializeOwned>(&mut self, mut text: String) -> Result<Option<T>> {
+        loop {
+            let Prompted::Text(typed) = self.prompt(text).await? else { return Ok(None) };
+            if typed.trim().is_empty() {
+                return Ok(None);
+            }
+            match serde_json::from_str(&typed) {
+                Ok(value) => return Ok(Some(value)),
+                Err(error) => self.print_status(&format!("this is not the JSON that is expected: {error}")),
+            }
+            text = typed;
+        }
+    }
+
+    /// Shows the prompt, and waits for an input that begins with `text`.
+    async fn prompt(&mut self, text: String) -> Result<Prompted> {
         let mut log = Above::new();
-        self.editor.request(std::mem::take(&mut self.typed));
+        self.editor.request(text);
         loop {
             let background = self.conversation.background.next();
             let next = race(background, race(self.editor.next(), self.signals.next()));
@@ -217,42 +353,35 @@ impl<'a> Repl<'a> {
                 }
                 Either::Right(Either::Right(Either::Right(event))) => event,
             };
-            match event {
+            return Ok(match event {
                 Either::Left(event) => match event? {
-                    EditorEvent::Input(text) => {
-                        self.interrupted = false;
-                        return Ok(ControlFlow::Continue(command::parse(&text)));
-                    }
-                    EditorEvent::Interrupted { empty: true } if self.interrupted => break,
-                    EditorEvent::Interrupted { empty } => {
-                        if empty {
-                            self.print_status("Ctrl-C again leaves");
-                        }
-                        self.editor.request(String::new());
-                    }
-                    EditorEvent::End => return Ok(ControlFlow::Break(Outcome::Done)),
+                    EditorEvent::Input(text) => Prompted::Text(text),
+                    EditorEvent::Interrupted { empty } => Prompted::Interrupted { empty },
+                    EditorEvent::End => Prompted::Left(Outcome::Done),
                 },
-                Either::Right(Signal::Terminate) => return Ok(ControlFlow::Break(Outcome::Done)),
+                Either::Right(Signal::Terminate) => Prompted::Left(Outcome::Done),
                 // SIGINT from another process, or before the editor put the terminal into raw mode: the editor does
                 // not see it.
-                Either::Right(Signal::Interrupt) if self.interrupted => break,
-                Either::Right(Signal::Interrupt) => self.signals.mark_handled(),
-            }
-            self.interrupted = true;
+                Either::Right(Signal::Interrupt) if self.interrupted => Prompted::Left(Outcome::Interrupted),
+                Either::Right(Signal::Interrupt) => {
+                    self.signals.mark_handled();
+                    self.interrupted = true;
+                    continue;
+                }
+            });
         }
-        Ok(ControlFlow::Break(Outcome::Interrupted))
     }
 
     /// Runs a turn. Returns an outcome if the conversation ends with it.
-    async fn turn(&mut self, event: AgentEvent) -> Result<Option<Outcome>> {
+    async fn turn(&mut self, work: Work) -> Result<Option<Outcome>> {
         let instance = &self.conversation.instance;
         let mut progress = Progress::new(self.terminal.clone(), Usage::new(instance.model_info().await?));
         let keys = if progress.canvas.is_drawn() { Some(Keys::start(&self.terminal)?) } else { None };
         progress.typed = keys.is_some().then(|| TypedLine::new(std::mem::take(&mut self.typed)));
         let inputs = Inputs::new(Instance::clone(instance), std::mem::take(&mut self.files), keys);
         let mut view = TurnView::new(progress, inputs, self.args.reasoning);
-        let id = event.id.clone();
-        let turn = instance.run_stream(event);
+        let event = work.event(instance).await?;
+        let turn = work.stream(instance);
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
         let reload = |outcome| reloaded.push(describe_to_person(outcome, &instance.id().agent, self.terminal.styled()));
@@ -261,13 +390,18 @@ impl<'a> Repl<'a> {
         let is_cancelled = end.is_cut_short() || matches!(end, TurnEnd::Completed(Ok(None)));
         if is_cancelled {
             view.finish()?;
-            instance.cancel(&id).await?;
+            if let Some(event) = event {
+                instance.cancel(&event).await?;
+            }
         }
         reloaded.iter().for_each(output::eprint_styled);
         let outcome = match end {
             TurnEnd::Completed(result) => {
                 match result? {
-                    Some(result) => report(result),
+                    Some(result) => {
+                        self.asks |= result.as_ref().is_ok_and(is_suspended);
+                        report(result);
+                    }
                     None => self.print_status("cancelled"),
                 }
                 None
@@ -378,7 +512,7 @@ impl<'a> Repl<'a> {
                     "There is no command {word}.{nearest} /help lists them; `//` begins a message."
                 ));
             }
-            Command::Nothing | Command::Say(_) | Command::Continue | Command::Quit => {}
+            Command::Nothing | Command::Say(_) | Command::Continue | Command::Decide | Command::Quit => {}
         }
         Ok(())
     }
@@ -426,9 +560,15 @@ impl<'a> Repl<'a> {
 
 fn report(result: Result<TurnResult>) {
     match result {
-        Ok(turn) => output::answer::report_cut(&turn),
+        // What it waits for is asked.
+        Ok(turn) if is_suspended(&turn) => {}
+        Ok(turn) => output::answer::report_incomplete(&turn),
         Err(error) => output::report(&error),
     }
+}
+
+fn is_suspended(turn: &TurnResult) -> bool {
+    turn.finish_reason() == FinishReason::Suspended
 }
 
 /// Whether `error` means that the terminal was closed.

@@ -1,0 +1,119 @@
+//! ASK-01, ASK-02: calls that wait for a decision, on the command line.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use goondan_covers::covers;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{self, checkout, piped, stderr, stdout};
+
+fn goondan(state: &Path, arguments: &[&str]) -> Output {
+    let mut command = support::goondan();
+    command.current_dir(checkout()).args(arguments).arg("--state-root").arg(state).stdin(Stdio::null());
+    command.env("USER", "ada").output().unwrap()
+}
+
+const RUN: [&str; 5] = ["run", "examples/approval", "--trust", "--input", "refund order 1183"];
+
+/// Returns a state root with a conversation that waits, and the id of its call.
+fn waiting() -> (TempDir, String) {
+    let state = TempDir::new().unwrap();
+    let output = goondan(state.path(), &RUN);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let listed = goondan(state.path(), &["instance", "decide", "clerk:default", "--json"]);
+    let waits: Value = serde_json::from_str(stdout(&listed)).unwrap();
+    let call = waits[0]["call"].as_str().unwrap().to_owned();
+    (state, call)
+}
+
+fn decide(state: &Path, arguments: &[&str]) -> Output {
+    let decide = ["instance", "decide", "clerk:default", "--bundle", "examples/approval", "--trust"];
+    goondan(state, &[&decide, arguments].concat())
+}
+
+#[test]
+#[covers("ASK-01")]
+fn a_run_without_a_terminal_ends_with_what_waits() {
+    let state = TempDir::new().unwrap();
+    let output = goondan(state.path(), &RUN);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(3), ""));
+    let page = stderr(&output);
+    let expected = "? bash__exec  echo 49.00 EUR are paid back";
+    assert!(page.contains(expected) && page.contains("approval asks: Run bash__exec? It pays money."), "{page}");
+
+    let again = goondan(state.path(), &[&RUN[..], &["--json"]].concat());
+    assert_eq!(again.status.code(), Some(1), "another input is refused: {again:?}");
+    assert!(stdout(&again).contains("E_INSTANCE_SUSPENDED"));
+    let other = goondan(state.path(), &[&RUN[..], &["--json", "--instance", "other"]].concat());
+    assert_eq!(other.status.code(), Some(3));
+    let end: Value = serde_json::from_str(stdout(&other)).unwrap();
+    assert_eq!((&end["finishReason"], &end["response"]), (&Value::from("suspended"), &Value::Null));
+    assert_eq!(end["waits"][0]["args"]["command"], "echo 49.00 EUR are paid back");
+}
+
+#[test]
+#[covers("ASK-01", "ASK-02")]
+fn what_waits_is_listed_shown_and_decided() {
+    let (state, call) = waiting();
+    let list = goondan(state.path(), &["instance", "list", "--suspended"]);
+    assert!(stdout(&list).contains("clerk:default  suspended") && stdout(&list).contains("? bash__exec"), "{list:?}");
+    let json = goondan(state.path(), &["instance", "list", "--suspended", "--json"]);
+    assert!(stdout(&json).contains(r#""tool":"bash__exec""#), "{json:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
+    assert!(stdout(&show).contains("waits for a decision") && stdout(&show).contains(&call), "{show:?}");
+
+    let other = decide(state.path(), &["call-x"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(stderr(&other).contains(&format!("does not wait; {call} do")), "{other:?}");
+    let invalid = decide(state.path(), &[&call, "--value", "7"]);
+    assert!(stderr(&invalid).contains("E_DECISION_INVALID"), "{invalid:?}");
+    let unread = decide(state.path(), &[&call, "--args", "{"]);
+    assert_eq!(unread.status.code(), Some(2), "{unread:?}");
+
+    let decided = decide(state.path(), &[&call]);
+    assert_eq!((decided.status.code(), stdout(&decided)), (Some(0), "The money is on its way.\n"), "{decided:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default", "--json"]);
+    assert!(stdout(&show).contains(r#""id":"ada""#), "who decided is stored: {show:?}");
+    assert_eq!(decide(state.path(), &[&call]).status.code(), Some(1));
+    let none = goondan(state.path(), &["instance", "list", "--suspended"]);
+    assert_eq!(stdout(&none), "No conversation waits for a decision.\n");
+    let none = goondan(state.path(), &["instance", "decide", "clerk:default"]);
+    assert_eq!(stdout(&none), "No call waits for a decision.\n");
+}
+
+#[test]
+#[covers("ASK-01", "ASK-03")]
+fn a_call_is_rejected_edited_or_approved_for_good() {
+    let (state, call) = waiting();
+    let rejected = decide(state.path(), &[&call, "--reject", "not to her"]);
+    assert_eq!(stdout(&rejected), "I will not do that.\n", "{rejected:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
+    assert!(stdout(&show).contains("E_TOOL_REJECTED: not to her"), "{show:?}");
+
+    let (state, call) = waiting();
+    let edited = decide(state.path(), &[&call, "--args", r#"{"command": "echo 10.00 EUR are paid back"}"#]);
+    assert_eq!(stdout(&edited), "The money is on its way.\n", "{edited:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
+    assert!(stdout(&show).contains("10.00 EUR are paid back"), "{show:?}");
+
+    let (state, call) = waiting();
+    assert_eq!(decide(state.path(), &[&call, "--always", "--question", "approval"]).status.code(), Some(0));
+    let next = goondan(state.path(), &RUN);
+    assert_eq!((next.status.code(), stdout(&next)), (Some(0), "The money is on its way.\n"), "nobody is asked");
+}
+
+#[test]
+#[covers("ASK-01")]
+fn lines_behind_a_question_are_refused() {
+    let state = TempDir::new().unwrap();
+    let mut command = support::goondan();
+    command.current_dir(checkout()).args(["run", "examples/approval", "--trust", "--state-root"]).arg(state.path());
+    let mut child = piped(&mut command);
+    child.stdin.take().unwrap().write_all(b"refund order 1183\nand order 1184\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), ""));
+    assert!(stderr(&output).contains("E_INSTANCE_SUSPENDED"), "{output:?}");
+}

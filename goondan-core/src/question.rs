@@ -1,0 +1,218 @@
+//! Questions about tool calls, and the calls that wait for a decision.
+// ASK-01
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::conversation::Timestamp;
+use crate::name::{ExtensionName, ToolCallId};
+use crate::presentation::Presentation;
+use crate::secret::{mask_members, mask_text};
+
+/// A question about a tool call, which a layer sets by [`ToolCallContext::ask`](crate::ToolCallContext::ask): the call
+/// does not run before a person, or a program, has decided.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use goondan::decision::{OnInput, Question};
+///
+/// let day = Duration::from_secs(86_400);
+/// let question = Question::new("Refund 49.00 EUR?").expires_after(7 * day).on_input(OnInput::Reject);
+/// assert_eq!(question.text, "Refund 49.00 EUR?");
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Question {
+    /// The name that tells it from other questions of the same function about the same call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What a person reads.
+    pub text: String,
+    /// The JSON Schema of the value that is expected. `None` for any value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// How long a decision is waited for, in milliseconds; `None` without an end. Then the call is rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_after_ms: Option<u64>,
+    /// What another input of a person does meanwhile.
+    #[serde(default)]
+    pub on_input: OnInput,
+}
+
+/// The effect of another input of a person while a call waits for a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum OnInput {
+    /// The calls of the turn are rejected, the turn is closed, and the input has the next turn. An input that was made
+    /// before the question is refused nevertheless.
+    Reject,
+    /// The input is refused with `E_INSTANCE_SUSPENDED`, and the call waits on. Also one that this version does not
+    /// know.
+    #[default]
+    #[serde(other)]
+    Refuse,
+}
+
+impl Question {
+    /// A question that any value answers, without an end.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { name: None, text: text.into(), schema: None, expires_after_ms: None, on_input: OnInput::default() }
+    }
+
+    /// Sets the name, for a function that asks several questions about one call.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Expects a value of the type `T`, which
+    /// [`ToolCallContext::decision`](crate::ToolCallContext::decision) returns.
+    #[must_use]
+    pub fn expecting<T: JsonSchema>(self) -> Self {
+        let settings = SchemaSettings::default().with(|settings| settings.meta_schema = None);
+        self.expecting_schema(settings.into_generator().into_root_schema_for::<T>().to_value())
+    }
+
+    /// Expects a value that fits a JSON Schema.
+    #[must_use]
+    pub fn expecting_schema(mut self, schema: Value) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// Sets how long a decision is waited for.
+    #[must_use]
+    pub fn expires_after(mut self, time: Duration) -> Self {
+        self.expires_after_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Sets what another input of a person does meanwhile.
+    #[must_use]
+    pub fn on_input(mut self, on_input: OnInput) -> Self {
+        self.on_input = on_input;
+        self
+    }
+}
+
+/// The layer that asks a question about a call, and the name of the question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct QuestionId {
+    /// The extension.
+    pub extension: ExtensionName,
+    /// Its function; empty if that was registered without a name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// The name of the question, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl QuestionId {
+    /// The question called `name` of a function of an extension.
+    pub fn new(extension: ExtensionName, function: impl Into<String>, name: Option<String>) -> Self {
+        Self { extension, function: function.into(), name }
+    }
+}
+
+/// A question, and the layer that has asked it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AskedQuestion {
+    /// The layer.
+    #[serde(flatten)]
+    pub by: QuestionId,
+    /// The question.
+    pub question: Question,
+    /// How many decisions the turn had when it was asked: those are about an earlier question.
+    #[serde(default)]
+    pub after: usize,
+}
+
+impl AskedQuestion {
+    /// The question of a layer, in a turn without decisions.
+    pub fn new(by: QuestionId, question: Question) -> Self {
+        Self { by, question, after: 0 }
+    }
+
+    /// Sets how many decisions the turn has.
+    #[must_use]
+    pub fn after(self, decisions: usize) -> Self {
+        Self { after: decisions, ..self }
+    }
+}
+
+/// A tool call that does not run before its questions are decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Wait {
+    /// The call.
+    pub call: ToolCallId,
+    /// Its tool, by the full name.
+    pub tool: String,
+    /// The arguments with which it would run. What is approved is the whole of them.
+    pub args: Map<String, Value>,
+    /// The call as it is presented to people.
+    #[serde(default)]
+    pub presentation: Presentation,
+    /// What is asked about it.
+    pub questions: Vec<AskedQuestion>,
+    /// When it was asked.
+    pub since: Timestamp,
+    /// When it is too late for a decision, and the call is rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
+    /// Whether it is asked again, because other arguments than those that were approved arrived.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub again: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Wait {
+    /// The call `call` of a tool, which was asked about now, and has no question yet.
+    pub fn new(call: ToolCallId, tool: impl Into<String>, args: Map<String, Value>) -> Self {
+        Self {
+            call,
+            tool: tool.into(),
+            args,
+            presentation: Presentation::default(),
+            questions: Vec::new(),
+            since: Timestamp::now(),
+            expires: None,
+            again: false,
+        }
+    }
+
+    /// Adds a question. The call waits no longer than the one of its questions that expires first.
+    #[must_use]
+    pub fn question(mut self, asked: AskedQuestion) -> Self {
+        let expires = asked.question.expires_after_ms.map(|millis| self.since.after(Duration::from_millis(millis)));
+        self.expires = [self.expires, expires].into_iter().flatten().min();
+        self.questions.push(asked);
+        self
+    }
+
+    /// Returns a copy for people who watch: secrets in its texts and arguments are masked.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        let mut masked = self.clone();
+        mask_members(&mut masked.args);
+        masked.questions.iter_mut().for_each(|asked| mask_text(&mut asked.question.text));
+        masked
+    }
+}

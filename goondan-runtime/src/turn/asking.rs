@@ -1,0 +1,188 @@
+//! The questions of layers about one tool call, and the gate before the call runs.
+// ASK-01, ASK-03
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use goondan_core::{
+    AskedQuestion, Decision, Error, ErrorCode, ExtensionName, LayerInfo, Question, QuestionId, Result, Verdict, Wait,
+};
+use serde_json::{Map, Value};
+
+use crate::ports::store::Facts;
+
+/// What is known of the questions about a call when its layers run.
+#[derive(Default)]
+pub(super) struct Asking {
+    /// The wait of the call, if the turn goes on after it.
+    wait: Option<Wait>,
+    /// What was decided about its questions.
+    decided: Vec<Decided>,
+    /// The arguments that the newest decision has set.
+    edited: Option<Map<String, Value>>,
+    /// Whether a decision has set arguments since the call was last asked about.
+    is_edited_since: bool,
+    /// How many decisions the turn has.
+    decisions: usize,
+    /// What layers ask now.
+    asked: Vec<(QuestionId, Question)>,
+}
+
+/// A decision about a question of the wait.
+struct Decided {
+    question: QuestionId,
+    decision: Decision,
+    /// Whether the layer that has asked has read it in this run.
+    is_read: AtomicBool,
+}
+
+/// Why a call is not run now.
+pub(super) enum Waiting {
+    /// It waits for decisions.
+    Asked(Box<Wait>),
+    /// A call before it waits. If it has waited itself, with what is decided already.
+    Held(Option<Box<Wait>>),
+}
+
+impl Asking {
+    /// The questions of a call that has waited, with all `decisions` of the turn.
+    #[cold]
+    pub(super) fn going_on(wait: &Wait, decisions: &[Decision]) -> Self {
+        let of_call = || decisions.iter().filter(|decision| decision.call == wait.call);
+        let decided = wait.questions.iter().filter_map(|asked| {
+            let decision = Facts::answer_in(decisions, wait, asked)?.clone();
+            Some(Decided { question: asked.by.clone(), decision, is_read: AtomicBool::new(false) })
+        });
+        let round = wait.questions.iter().map(|asked| asked.after).max().unwrap_or_default();
+        let since = decisions.iter().skip(round).filter(|decision| decision.call == wait.call);
+        Self {
+            decided: decided.collect(),
+            edited: of_call().rev().find_map(Decision::args).cloned(),
+            is_edited_since: since.into_iter().any(|decision| decision.args().is_some()),
+            decisions: decisions.len(),
+            wait: Some(wait.clone()),
+            asked: Vec::new(),
+        }
+    }
+
+    /// Sets how many decisions the turn has: they are about earlier questions.
+    pub(super) fn after(&mut self, decisions: usize) {
+        self.decisions = decisions;
+    }
+
+    /// Returns the wait that the call has entered before.
+    pub(super) fn before(&self) -> Option<&Wait> {
+        self.wait.as_ref()
+    }
+
+    /// Returns the arguments that the layers start with instead of those of the model.
+    pub(super) fn edited(&self) -> Option<&Map<String, Value>> {
+        self.edited.as_ref()
+    }
+
+    /// Takes a question. One that is decided is read by that.
+    pub(super) fn ask(&mut self, question: Question, layer: &LayerInfo) {
+        let id = QuestionId::new(layer.extension.clone(), layer.function.clone(), question.name.clone());
+        if let Some(decided) = self.decided.iter().find(|decided| decided.question == id) {
+            decided.is_read.store(true, Ordering::Relaxed);
+            return;
+        }
+        match self.asked.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = question,
+            None => self.asked.push((id, question)),
+        }
+    }
+
+    /// Returns what was decided about the questions of a layer, which has read it now.
+    pub(super) fn decisions_of(&self, layer: &LayerInfo) -> Vec<Decision> {
+        let is_of_layer =
+            |id: &QuestionId| id.extension == layer.extension && id.function.as_str() == layer.function.as_ref();
+        let of_layer = self.decided.iter().filter(|decided| is_of_layer(&decided.question));
+        of_layer.inspect(|decided| decided.is_read.store(true, Ordering::Relaxed)).map(Decided::with_id).collect()
+    }
+
+    /// Returns whether an extension has asked about the call, now or before.
+    pub(super) fn has_asked(&self, extension: &ExtensionName) -> bool {
+        let before = self.wait.iter().flat_map(|wait| &wait.questions).map(|asked| &asked.by);
+        before.chain(self.asked.iter().map(|(id, _)| id)).any(|id| id.extension == *extension)
+    }
+
+    /// Returns the wait that the call has to enter before it may run with `args`, `None` if all is decided. `begin` returns
+    /// one without questions.
+    ///
+    /// # Errors
+    /// `E_TOOL_REJECTED` when the call must not run.
+    pub(super) fn wait(
+        &self,
+        args: &Map<String, Value>,
+        begin: impl FnOnce(&Map<String, Value>) -> Wait,
+    ) -> Result<Option<Box<Wait>>> {
+        if let Some(Verdict::Reject { reason, .. }) =
+            self.decided.iter().map(|decided| &decided.decision.verdict).find(is_no)
+        {
+            return Err(Error::rejected(reason.clone()));
+        }
+        let (mut kept, mut open, mut is_other) = (Vec::new(), Vec::new(), false);
+        for asked in self.wait.iter().flat_map(|wait| &wait.questions) {
+            let decided = self.decided.iter().find(|decided| decided.question == asked.by);
+            let Some(decided) = decided else {
+                open.push(asked.clone());
+                continue;
+            };
+            if !decided.is_read.load(Ordering::Relaxed) {
+                return Err(gone(&asked.by));
+            }
+            let approved = decided.decision.args().or_else(|| self.wait.as_ref().map(|wait| &wait.args));
+            if approved == Some(args) {
+                kept.push(asked.clone());
+            } else {
+                is_other = true;
+                open.push(asked.clone().after(self.decisions));
+            }
+        }
+        if is_other && !self.is_edited_since && self.wait.as_ref().is_some_and(|wait| wait.again) {
+            let message = "what was approved is not what would run: each time, other arguments arrive at the tool";
+            return Err(Error::rejected(message));
+        }
+        for (id, question) in self.asked.iter().cloned() {
+            if !open.iter().any(|asked| asked.by == id) {
+                open.push(AskedQuestion::new(id, question).after(self.decisions));
+            }
+        }
+        if open.is_empty() {
+            return Ok(None);
+        }
+        let mut wait = open.into_iter().fold(begin(args), Wait::question);
+        // Those that are decided do not expire any more.
+        wait.questions.extend(kept);
+        wait.again = is_other;
+        Ok(Some(Box::new(wait)))
+    }
+}
+
+impl Decided {
+    fn with_id(&self) -> Decision {
+        self.decision.clone().of(self.question.clone())
+    }
+}
+
+fn is_no(verdict: &&Verdict) -> bool {
+    matches!(verdict, Verdict::Reject { .. })
+}
+
+#[cold]
+fn gone(by: &QuestionId) -> Error {
+    let QuestionId { extension, function, .. } = by;
+    Error::rejected(format!(
+        "the extension `{extension}` has asked about the call, and `{function}` did not read the decision now"
+    ))
+}
+
+/// Returns the error that the call has while it waits.
+#[cold]
+pub(super) fn waiting(waiting: &Waiting) -> Error {
+    let message = match waiting {
+        Waiting::Asked(_) => "the call waits for a decision, and has not run",
+        Waiting::Held(_) => "a call before it waits for a decision, and it has not run",
+    };
+    Error::new(ErrorCode::TOOL_WAITING, message).suggest("pass the result on: the call goes on once it is decided")
+}

@@ -1,0 +1,2 @@
+//! The library `approval`.
+use approval as _;
