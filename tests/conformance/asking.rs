@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance_extensions::agents::Asking;
 use conformance_extensions::asking::{AroundInside, AroundOutside, JudgingWaits, Questioning, QuestioningAgain};
 use goondan::agent::{AgentBuilder, AgentCall, BackgroundUpdate, LocalRouter, Router, TurnUpdate};
 use goondan::decision::{Decision, QuestionId, Verdict, Wait};
-use goondan::event::{AgentEvent, EventSource, Principal, RuntimeEvent};
+use goondan::event::{AgentDelegate, AgentDelegationResult, AgentEvent, EventSource, Principal, RuntimeEvent};
 use goondan::extension::Extension;
 use goondan::middleware::{FinishReason, OnError, TurnResult};
 use goondan::model::{ScriptItem, ScriptedModel};
@@ -668,4 +669,73 @@ async fn interrupted(at: Option<(usize, Break)>, goes_on: GoesOn) -> usize {
     assert_eq!(result.finish_reason(), FinishReason::TextResponse, "{what}");
     close(instance, &plan).await.unwrap();
     plan.writes()
+}
+
+/// `request_later` gets the answer once a person has decided; nobody waits for it meanwhile.
+#[both_linkages]
+#[covers("ASK-01", "AGENTS-03")]
+async fn a_later_answer_is_the_final_one() {
+    let log = Log::new();
+    let router = LocalRouter::new();
+    let clerk = calling(&[(ACT, 7)]).with::<Questioning>(asks(&log, &[ACT], json!({}))).build().unwrap();
+    router.add(&clerk);
+    let config = json!({ "log": log, "target": "assistant", "from": "later" });
+    let boss = Agent::builder("boss").model(ScriptedModel::new([ScriptItem::say("asked").repeat()]));
+    let boss = boss.with::<Asking>(config).router(router.clone()).build().unwrap();
+    let instance = boss.instance("test").await.unwrap();
+    let mut turns = clerk.subscribe_turns();
+    assert_eq!(instance.run("ask the clerk").await.unwrap().text(), "asked");
+
+    let desk = clerk.instance("test").await.unwrap();
+    while desk.waits().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // A turn that waits is not pending.
+    while turns.next_pending().await.is_some() {}
+    let wait = desk.waits().await.unwrap().remove(0);
+    desk.decide([Decision::approve(wait.call)]).await.unwrap();
+    loop {
+        instance.run("and?").await.unwrap();
+        let messages = instance.messages().await.unwrap();
+        if messages.iter().any(|message| message.text() == "Answer of the agent `assistant`: done") {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(ran(&log.take()), ["act 7"]);
+    for handle in [instance, desk] {
+        handle.close().await.unwrap();
+    }
+    router.close().await.unwrap();
+}
+
+/// So does a delegation; one whose turn is given up gets that.
+#[both_linkages]
+#[covers("ASK-01", "WAKE-01")]
+async fn a_delegation_has_the_final_answer() {
+    for is_approved in [true, false] {
+        let log = Log::new();
+        let agent = calling(&[(ACT, 7)]).with::<Questioning>(asks(&log, &[ACT], json!({}))).build().unwrap();
+        let instance = agent.instance("test").await.unwrap();
+        let mut results = instance.events().subscribe(AgentDelegationResult::NAME).unwrap();
+        let delegate = AgentDelegate::new("assistant".parse().unwrap(), "go");
+        instance.events().delegate(delegate).await.unwrap();
+        while instance.waits().await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let wait = instance.waits().await.unwrap().remove(0);
+        let expected = match is_approved {
+            true => {
+                instance.decide([Decision::approve(wait.call)]).await.unwrap();
+                (Some(json!("done")), None)
+            }
+            false => {
+                instance.abandon().await.unwrap();
+                (None, Some(ErrorCode::TURN_INTERRUPTED))
+            }
+        };
+        let result: AgentDelegationResult = results.next().await.unwrap().payload().unwrap();
+        assert_eq!((result.result, result.error_code), expected);
+        instance.close().await.unwrap();
+    }
 }

@@ -3,9 +3,12 @@
 
 use std::path::Path;
 
+use goondan::decision::{Decision, Question};
+use goondan::middleware::FinishReason;
+use goondan::prelude::*;
 use goondan::store::FileStore;
 use goondan_abi::Library;
-use goondan_core::{ExtensionDescriptor, Message, Part, Role, ToolOutput};
+use goondan_core::{ExtensionDescriptor, Part, ToolOutput};
 use goondan_runtime::{Agent, ScriptItem, ScriptedModel, TurnUpdate};
 use serde_json::{Value, json};
 
@@ -181,5 +184,57 @@ async fn a_library_of_version_1_0_reads_what_it_does_not_know_as_other() {
         assert_eq!(message["data"]["content"][1], json!({ "type": "hologram", "of": 1 }));
         let reply = all("reply").into_iter().find(|reply| !reply.is_null()).unwrap();
         assert_eq!(reply["output"]["value"][2], json!({ "type": "hologram", "of": 1 }));
+    }
+}
+
+/// Asks about one of the tools of the library.
+struct Asker;
+
+#[goondan::extension(name = "asker")]
+impl Asker {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(toolCall, priority = -10)]
+    async fn ask(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        if ctx.tool_name() == "members__draw" && ctx.decision::<bool>()?.is_none() {
+            ctx.ask(Question::new("Draw?").expecting::<bool>());
+        }
+        next.run(ctx).await
+    }
+}
+
+/// ASK-01: the layers of the library are around a call that waits, and read a status that they do not know.
+#[tokio::test]
+async fn a_library_of_version_1_0_is_around_a_call_that_waits() {
+    for path in libraries() {
+        let library = Library::inspect(path).unwrap().load().unwrap();
+        let is_frozen = path.ends_with("1.0/libmembers.so");
+        let title = ScriptItem::say("a title").when("^a title").unwrap().repeat();
+        let script = [title, call("draw", json!({ "word": "one" })), ScriptItem::say("done")];
+        let dir = tempfile::tempdir().unwrap();
+        let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).extension::<Asker>(json!({}));
+        let agent = agent.described_extension("members", library.extension(Some("members")).unwrap(), json!({}));
+        let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
+        let instance = agent.instance("user:1").await.unwrap();
+        let result = instance.run("hello").await.unwrap();
+        assert_eq!((result.finish_reason(), result.text().as_ref()), (FinishReason::Suspended, ""));
+        let wait = result.waits()[0].clone();
+        assert_eq!(wait.args["word"], "rewritten", "what would run is what is asked about");
+        let states = instance.states().await.unwrap();
+        let notes: Vec<String> = serde_json::from_value(states.into_values().next().unwrap()).unwrap();
+        let status = if is_frozen { "Other" } else { "Suspended" };
+        for expected in [
+            r#"call Error Some("E_TOOL_WAITING")"#.to_owned(),
+            format!("step {status} "),
+            format!("turn \"\" {status} "),
+        ] {
+            assert!(notes.iter().any(|note| note.contains(&expected)), "{expected:?} is not in {notes:#?}");
+        }
+        let result = instance.decide([Decision::approve(wait.call)]).await.unwrap();
+        assert_eq!(result.text(), "done and more");
+        instance.close().await.unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! `examples/coder` in a repository: a change is made in a changeset, survives `kill -9`, and becomes one commit.
 
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -50,11 +50,23 @@ impl Repository {
         command
     }
 
-    /// Runs one turn in a process of its own. Returns its last line.
+    /// Runs one turn in a process of its own, and approves its calls in others. Returns its last line.
     fn turn(&self, input: &str) -> Value {
-        let output = self.command().args(["--input", input]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        serde_json::from_str(String::from_utf8(output.stdout).unwrap().lines().last().unwrap()).unwrap()
+        let mut turn = end_of(self.command().args(["--input", input]));
+        while turn["finishReason"] == "suspended" {
+            turn = end_of(&mut self.approves(&turn));
+        }
+        turn
+    }
+
+    /// Returns the command that approves the call which a turn waits for.
+    fn approves(&self, turn: &Value) -> Command {
+        let call = turn["waits"][0]["call"].as_str().unwrap();
+        let mut command = goondan();
+        command.args(["instance", "decide", "coder:default", call, "--bundle", EXAMPLE, "--trust", "--json"]);
+        command.arg("--state-root").arg(self.state()).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.current_dir(self.path()).env("PWD", self.path());
+        command
     }
 
     /// Returns the open work trees, besides the checkout.
@@ -93,7 +105,15 @@ impl Repository {
     }
 }
 
+/// Runs a command that succeeds, or whose turn waits. Returns its last line.
+fn end_of(command: &mut Command) -> Value {
+    let output = command.output().unwrap();
+    assert!([Some(0), Some(3)].contains(&output.status.code()), "{output:?}");
+    serde_json::from_str(String::from_utf8(output.stdout).unwrap().lines().last().unwrap()).unwrap()
+}
+
 #[test]
+#[covers("ASK-01")]
 fn the_sample_is_repaired_as_the_page_says() {
     let repository = Repository::new();
     let turn = repository.turn("fix the greeting");
@@ -117,8 +137,10 @@ fn an_agent_that_is_killed_while_its_tests_run_goes_on_in_its_changeset_and_comm
     repository.git(&["add", "--all"]);
     repository.git(&["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--amend", "-qm", "by hand"]);
 
-    let mut process = repository.command().spawn().unwrap();
-    writeln!(process.stdin.as_mut().unwrap(), "fix the greeting").unwrap();
+    let waiting = end_of(repository.command().args(["--input", "fix the greeting"]));
+    assert_eq!(waiting["waits"][0]["tool"], "bash__exec");
+    assert!(repository.processes().is_empty(), "nothing runs while it waits");
+    let mut process = repository.approves(&waiting).spawn().unwrap();
     let held = OpenOptions::new().write(true).open(&gate).unwrap();
     assert!(repository.processes().len() > 1, "the command and the tests run");
     process.kill().unwrap();
@@ -126,7 +148,7 @@ fn an_agent_that_is_killed_while_its_tests_run_goes_on_in_its_changeset_and_comm
     repository.wait_for_processes();
     drop(held);
     let seen = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(seen.last().unwrap().contains("bash__exec"), "nothing happened after the command was called");
+    assert_eq!(seen.count(), 0, "the turn has not ended");
 
     // The change is in the changeset alone.
     assert_eq!(repository.git(&["status", "--porcelain"]), "");

@@ -109,7 +109,7 @@ impl Router for LocalRouter {
         Box::pin(async move {
             let instance = self.instance(&call).await?;
             // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
-            let turn = tokio::spawn(async move { instance.answer(call.event).await });
+            let turn = tokio::spawn(async move { instance.answer_call(call).await });
             turn.await.map_err(task_failed)?.map(AgentReply::Text)
         })
     }

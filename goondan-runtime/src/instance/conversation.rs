@@ -314,6 +314,11 @@ impl OpenConversation {
         self.journaled.open_waits()
     }
 
+    /// Whether the open turn waits for a decision.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.journaled.is_waiting()
+    }
+
     /// Returns when the first of them expires, unless there is a timer for it, which there is from now on.
     pub(super) fn start_timer(&mut self) -> Option<Timestamp> {
         let expires = self.journaled.expires();

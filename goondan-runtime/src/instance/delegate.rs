@@ -61,10 +61,16 @@ impl AgentUpcalls for AgentInner {
         let outcome = published.and_then(|()| check(wakings)).and_then(|()| Waiting::enter(services));
         match outcome {
             Ok(waiting) => {
-                let pending = Pending::begin(&self.background);
+                let mut pending = Pending::begin(&self.background);
                 let call = call(&self, services, extension, &delegation, wakings, cause.as_ref());
                 runtime.spawn(async move {
-                    let answer = run(&self, call).await;
+                    let mut answer = run(&self, call.clone()).await;
+                    if answer.as_ref().is_err_and(|error| *error.code() == ErrorCode::AGENT_SUSPENDED) {
+                        // ASK-01: the program does not wait for the person.
+                        drop(pending);
+                        answer = run(&self, call.until_decided()).await;
+                        pending = Pending::begin(&self.background);
+                    }
                     tell(&waiting.0, delegation, answer);
                     let bus = waiting.0.bus.clone();
                     drop(waiting);
@@ -109,7 +115,7 @@ fn call(
     event.metadata = metadata.clone();
     event.wakings = wakings;
     let instance = instance_key.clone().unwrap_or_else(|| services.id.key.clone());
-    let mut call = AgentCall { target: target_agent.clone(), instance, event };
+    let mut call = AgentCall::new(target_agent.clone(), instance, event);
     if let Some(turn) = cause {
         // F-TRACE
         call.event.trace_id = Some(turn.trace.clone());
@@ -123,8 +129,7 @@ fn call(
 async fn run(agent: &Arc<AgentInner>, call: AgentCall) -> Result<String> {
     if call.target == agent.name {
         // Also without a router.
-        let instance = agent.open_for_others(call.instance).await?;
-        return instance.answer(call.event).await;
+        return agent.open_for_others(call.instance.clone()).await?.answer_call(call).await;
     }
     let Some(router) = agent.spec().router.clone() else { return Err(not_found(&call.target, &[])) };
     router.request(call).await.map(AgentReply::into_text)

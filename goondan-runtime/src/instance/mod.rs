@@ -11,6 +11,7 @@ mod waiting;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -23,6 +24,7 @@ use goondan_core::{
 use serde_json::Value;
 
 use crate::bus::Listeners;
+use crate::ports::router::AgentCall;
 use crate::turn::{Back, Rewound, TurnStream, UpdateSender};
 use background::{Answer, Pending};
 pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
@@ -384,7 +386,10 @@ impl Instance {
     /// As [`Instance::messages`]; `E_STORE_…` when the turn could not be stored.
     // RESUME-01
     pub async fn abandon(&self) -> Result<()> {
-        self.open(self.inner.slot.lock().await).await?.abandon().await
+        let mut open = self.open(self.inner.slot.lock().await).await?;
+        let abandoned = open.abandon().await;
+        self.inner.slot.turn_is_over(&self.inner.agent, &mut open);
+        abandoned
     }
 
     /// Takes the conversation back to the end of the turn `to`: the messages of later turns are removed, in a turn of its
@@ -478,6 +483,7 @@ impl Instance {
         let lock = self.inner.slot.lock().await;
         self.inner.closed.store(true, Ordering::Release);
         let closed = self.inner.slot.close(lock).await;
+        self.inner.slot.is_decided();
         self.inner.listeners.end();
         closed
     }
@@ -530,6 +536,23 @@ impl Instance {
             Ok(Answer::Suspended(error)) => Err(self.agent_suspended(&error)),
             Err(error) if *error.code() == ErrorCode::INSTANCE_SUSPENDED => Err(self.agent_suspended(&error)),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Handles the event of a call, as [`Instance::answer`] does; if the call says so, until its turn does not wait for a
+    /// decision any more.
+    // ASK-01
+    pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<String> {
+        loop {
+            let mut decided = pin!(self.inner.slot.decided());
+            // Before the turn is looked at: one that goes on meanwhile is not missed.
+            decided.as_mut().enable();
+            let answer = self.answer(call.event.clone()).await;
+            let waits = answer.as_ref().is_err_and(|error| *error.code() == ErrorCode::AGENT_SUSPENDED);
+            if !waits || !call.until_decided {
+                return answer;
+            }
+            decided.await;
         }
     }
 

@@ -43,6 +43,9 @@ pub(crate) struct InstanceSlot {
     conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
     /// Tells the turn that runs that it is cancelled.
     cancelled: Notify,
+    /// Tells requests of other agents that no turn waits for a decision any more.
+    // ASK-01
+    decided: Notify,
     /// The inputs that the turn that runs may take.
     pub(super) steering: Steering,
     status: Lock<SlotStatus>,
@@ -118,6 +121,7 @@ impl InstanceSlot {
             idle_after: agent.idle_after,
             conversation: Arc::default(),
             cancelled: Notify::new(),
+            decided: Notify::new(),
             steering: Steering::default(),
             status: Lock::new(SlotStatus {
                 phase: Phase::Closed,
@@ -310,9 +314,22 @@ impl InstanceSlot {
     /// Takes in that a turn of the open conversation is over.
     pub(super) fn turn_is_over(self: &Arc<Self>, agent: &AgentInner, open: &mut OpenConversation) {
         self.touch(agent);
+        if !open.is_waiting() {
+            self.is_decided();
+        }
         if let Some(expires) = open.start_timer() {
             self.expire_at(expires);
         }
+    }
+
+    /// Waits until a turn does not wait for a decision any more.
+    pub(super) fn decided(&self) -> Notified<'_> {
+        self.decided.notified()
+    }
+
+    /// Takes in that no turn waits for a decision any more.
+    pub(super) fn is_decided(&self) {
+        self.decided.notify_waiters();
     }
 
     /// Rejects the calls that wait when their time is over, and goes on with the turn. The conversation does not stay open
@@ -356,10 +373,12 @@ impl InstanceSlot {
             Some(false) => return Ok(false),
             None => {}
         }
-        match &mut *self.lock().await {
+        let cancelled = match &mut *self.lock().await {
             Some(open) => open.cancel(event).await,
             None => Ok(false),
-        }
+        };
+        self.is_decided();
+        cancelled
     }
 
     fn set_saving(&self, new: Saving) {

@@ -38,7 +38,7 @@ type Numbers = IdMap<String, u32>;
 
 /// Returns the id of the event of `call`, whose place is in `turn`.
 fn event_id(numbers: &mut Numbers, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
-    let AgentCall { target, instance, event } = call;
+    let AgentCall { target, instance, event, .. } = call;
     let request = format!("{}/{place}/{target}:{instance}/{}", turn.turn, EventDigest::of(event));
     let number = numbers.entry(request.clone()).or_default();
     *number += 1;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::asked::{Asked, Place};
 use super::inbox::Inbox;
 use super::reach::Reach;
-use crate::ports::router::{AgentCall, Router, not_found};
+use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
 
 /// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ impl Caller<'_> {
         event.callers = callers;
         event.wakings = self.turn.input.wakings;
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
-        let mut call = AgentCall { target, instance, event };
+        let mut call = AgentCall::new(target, instance, event);
         call.event.id = self.asked.event_id(self.turn, self.place, &call);
         Ok((Arc::clone(router), call))
     }
@@ -73,13 +73,29 @@ impl Caller<'_> {
 async fn await_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
     let (target, timeout) = (call.target.clone(), request.limit());
     match tokio::time::timeout(timeout, router.request(call)).await {
-        Ok(reply) => Ok(AgentResponse::new(RequestTarget::Agent(target.to_string()), reply?.into_text(), None)),
+        Ok(reply) => Ok(response(&target, reply?)),
         Err(_) => {
             let message = format!("the agent `{target}` did not answer within {timeout:?}");
             Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
                 .suggest("ask for less at once, or give the request a longer timeout"))
         }
     }
+}
+
+/// Delivers a call and waits for the answer, however long a person takes to decide about it.
+// ASK-01
+async fn await_final_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
+    match await_answer(Arc::clone(&router), call.clone(), request).await {
+        Err(error) if *error.code() == ErrorCode::AGENT_SUSPENDED => {
+            let target = call.target.clone();
+            router.request(call.until_decided()).await.map(|reply| response(&target, reply))
+        }
+        answer => answer,
+    }
+}
+
+fn response(target: &AgentName, reply: AgentReply) -> AgentResponse {
+    AgentResponse::new(RequestTarget::Agent(target.to_string()), reply.into_text(), None)
 }
 
 impl Caller<'_> {
@@ -98,7 +114,7 @@ impl Caller<'_> {
         let event = call.event.id.clone();
         let pending = PendingRequest { request, event, correlation_id: correlation_id.clone() };
         tokio::spawn(async move {
-            let answer = await_answer(router, call, &pending.request).await;
+            let answer = await_final_answer(router, call, &pending.request).await;
             reservation.fill(pending.message(&turn, answer));
         });
         Ok(RequestTicket { correlation_id })

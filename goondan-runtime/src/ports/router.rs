@@ -6,7 +6,8 @@ use super::store::InstanceId;
 
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
-    /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. The
+    /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. If its
+    /// turn waits for a decision, that fails at once with `AGENT_SUSPENDED`, unless [`AgentCall::until_decided`]. The
     /// caller enforces the timeout and rejects circles. The same event is delivered again when a turn that was
     /// interrupted asks again: it is answered once.
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>>;
@@ -29,12 +30,21 @@ pub struct AgentCall {
     pub instance: InstanceKey,
     /// The event.
     pub event: AgentEvent,
+    /// Whether a request waits while the turn waits for a decision, however long that takes. Otherwise it fails then with
+    /// `AGENT_SUSPENDED`.
+    // ASK-01
+    pub until_decided: bool,
 }
 
 impl AgentCall {
     /// An event for an instance of an agent.
     pub fn new(target: AgentName, instance: InstanceKey, event: AgentEvent) -> Self {
-        Self { target, instance, event }
+        Self { target, instance, event, until_decided: false }
+    }
+
+    /// Lets a request wait while the turn waits for a decision.
+    pub(crate) fn until_decided(self) -> Self {
+        Self { until_decided: true, ..self }
     }
 
     /// Returns the instance.

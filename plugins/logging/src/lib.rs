@@ -90,6 +90,9 @@ impl Logging {
         run.started(&run.logger);
         let outcome = next.run(ctx).await;
         run.ended(&outcome, |call, line| {
+            if call.is_waiting() {
+                return line.with("status", "waiting");
+            }
             let line = line.with("status", call.status());
             match call.error() {
                 Some(error) => line.with("error", error),

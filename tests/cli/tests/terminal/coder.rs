@@ -58,12 +58,21 @@ impl Coder {
 const CHANGE: &str = "\n  greet.sh\n  @@ -1 +1 @@\n  -echo \"Hello, $1\"\n  +echo \"Hello, $1!\"\n";
 const DONE: &str = "\nDone: the greeting ends with an exclamation mark, and the tests pass.\n>";
 
+/// Says yes to the question about a call.
+fn approve(screen: &Screen, call: &str) {
+    screen.contains(&format!("? {call}"));
+    screen.shows("(Ctrl-C: later)\n>");
+    screen.send("y\r");
+}
+
 #[test]
 fn edits_and_commits_are_shown_as_differences() {
     let coder = Coder::new();
     fs::remove_file(coder.fixture.gate()).unwrap();
     let screen = coder.screen();
     screen.send("fix the greeting\r");
+    approve(&screen, "bash__exec  sh test.sh");
+    approve(&screen, "changesets__commit  Greet with an exclamation mark");
     screen.shows(DONE);
     screen.send("/quit\r");
     let (status, shown) = screen.end();
@@ -82,6 +91,7 @@ fn ctrl_c_ends_a_command_and_leaves_the_changeset_open() {
     let coder = Coder::new();
     let screen = coder.screen();
     screen.send("fix the greeting\r");
+    approve(&screen, "bash__exec  sh test.sh");
     let held = coder.fixture.reached();
     screen.contains("bash__exec sh test.sh N s");
     assert!(coder.commands() > 0, "the tests run in the work tree");
@@ -96,6 +106,9 @@ fn ctrl_c_ends_a_command_and_leaves_the_changeset_open() {
 
     fs::remove_file(coder.fixture.gate()).unwrap();
     screen.send("go on\r");
+    screen.contains("✓ changesets__list");
+    approve(&screen, "bash__exec  sh test.sh");
+    approve(&screen, "changesets__commit  Greet with an exclamation mark");
     screen.shows(DONE);
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
