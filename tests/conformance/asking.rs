@@ -330,7 +330,7 @@ async fn an_asker_that_fails_lets_nothing_run() {
 #[both_linkages]
 #[covers("ASK-01")]
 async fn what_layers_make_of_a_suspended_step_or_turn_is_not_used() {
-    for how in ["", "fail", "panic", "retry", "replace"] {
+    for how in ["", "fail", "panic", "retry", "replace", "hold", "project"] {
         let log = Log::new();
         let (config, judges) = (asks(&log, &[ACT], json!({})), json!({ "log": log, "how": how }));
         let instance = opened(calling(&[(ACT, 7)]).with::<Questioning>(config).with::<JudgingWaits>(judges)).await;
@@ -738,4 +738,53 @@ async fn a_delegation_has_the_final_answer() {
         assert_eq!((result.result, result.error_code), expected);
         instance.close().await.unwrap();
     }
+}
+
+/// State that changes while a turn waits counts at once, and is there after the decision.
+#[both_linkages]
+#[covers("ASK-01", "D-18")]
+async fn state_that_changes_meanwhile_is_stored() {
+    let directory = TempDir::new().unwrap();
+    let log = Log::new();
+    let build = |script: Vec<ScriptItem>| {
+        let agent = Agent::builder("assistant").model(ScriptedModel::new(script));
+        let agent = agent.store(FileStore::open(directory.path()).unwrap());
+        agent.with::<Questioning>(asks(&log, &[ACT], json!({}))).build().unwrap()
+    };
+    let noted = async |instance: &Instance| instance.states().await.unwrap().into_values().next();
+    let instance = build(vec![ScriptItem::call(ACT, json!({ "x": 7 }))]).instance("test").await.unwrap();
+    let wait = instance.run("go").await.unwrap().waits()[0].clone();
+    instance.events().emit("questioning.note", ("while it waits",)).await.unwrap();
+    while noted(&instance).await.is_none() {
+        tokio::task::yield_now().await;
+    }
+    instance.close().await.unwrap();
+    let instance = build(vec![ScriptItem::say("done")]).instance("test").await.unwrap();
+    assert_eq!(noted(&instance).await, Some(json!("while it waits")));
+    assert_eq!(instance.decide([Decision::approve(wait.call)]).await.unwrap().text(), "done");
+    assert_eq!(noted(&instance).await, Some(json!("while it waits")));
+    instance.close().await.unwrap();
+}
+
+/// A year later, another process with a bundle that was reloaded takes the decision.
+#[both_linkages(start_paused = true)]
+#[covers("ASK-01", "ASK-02")]
+async fn a_turn_waits_for_a_year_over_a_reload() {
+    let store = Arc::new(MemoryStore::new());
+    let log = Log::new();
+    let build = |script: Vec<ScriptItem>| {
+        let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).store(Arc::clone(&store));
+        agent.with::<Questioning>(asks(&log, &[ACT], json!({}))).build().unwrap()
+    };
+    let instance = build(vec![ScriptItem::call(ACT, json!({ "x": 7 }))]).instance("test").await.unwrap();
+    let wait = instance.run("go").await.unwrap().waits()[0].clone();
+    instance.close().await.unwrap();
+    tokio::time::advance(Duration::from_secs(365 * 86_400)).await;
+    let agent = build(Vec::new());
+    let instance = agent.instance("test").await.unwrap();
+    agent.reload(&build(vec![ScriptItem::say("done")])).await.unwrap();
+    assert_eq!(instance.waits().await.unwrap()[0], wait);
+    assert_eq!(instance.decide([Decision::approve(wait.call)]).await.unwrap().text(), "done");
+    assert_eq!(ran(&log.take()), ["act 7"]);
+    instance.close().await.unwrap();
 }

@@ -57,6 +57,8 @@ pub(crate) struct OpenConversation {
     /// When the timer of the calls that wait for a decision ends, if there is one.
     // ASK-01
     expires: Option<Timestamp>,
+    /// Whether its turn waited for a decision when it was looked at last.
+    waits: bool,
 }
 
 impl OpenConversation {
@@ -95,7 +97,8 @@ impl OpenConversation {
         let generation = Arc::new(Generation { spec, registered });
         let newest = Arc::new(Newest::new(&generation));
         let (replaced, workdir) = (Replaced::default(), Workdir::new(stored.workdir));
-        Ok(Self { agent, services, generation, newest, replaced, workdir, journaled, expires: None })
+        let waits = journaled.is_waiting();
+        Ok(Self { agent, services, generation, newest, replaced, workdir, journaled, expires: None, waits })
     }
 
     pub(super) fn view(&self) -> View {
@@ -314,9 +317,10 @@ impl OpenConversation {
         self.journaled.open_waits()
     }
 
-    /// Whether the open turn waits for a decision.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.journaled.is_waiting()
+    /// Whether a turn does not wait for a decision any more which has waited for one.
+    pub(super) fn has_been_decided(&mut self) -> bool {
+        let waits = self.journaled.is_waiting();
+        std::mem::replace(&mut self.waits, waits) && !waits
     }
 
     /// Returns when the first of them expires, unless there is a timer for it, which there is from now on.

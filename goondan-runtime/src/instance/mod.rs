@@ -297,6 +297,7 @@ impl Instance {
     /// use goondan::middleware::FinishReason;
     /// use goondan::model::{ScriptItem, ScriptedModel};
     /// use goondan::prelude::*;
+    /// use goondan::json;
     ///
     /// struct Shop;
     ///
@@ -325,7 +326,7 @@ impl Instance {
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let model = ScriptedModel::new([ScriptItem::call("shop__refund", json!({})), ScriptItem::say("done")]);
-    /// let agent = Agent::builder("clerk").model(model).extension("shop", json!({})).build()?;
+    /// let agent = Agent::builder("clerk").model(model).extension::<Shop>(json!({})).build()?;
     /// let instance = agent.instance("order:1183").await?;
     ///
     /// let turn = instance.run("Refund it.").await?;
@@ -483,7 +484,7 @@ impl Instance {
         let lock = self.inner.slot.lock().await;
         self.inner.closed.store(true, Ordering::Release);
         let closed = self.inner.slot.close(lock).await;
-        self.inner.slot.is_decided();
+        self.inner.agent.decided.notify_waiters();
         self.inner.listeners.end();
         closed
     }
@@ -544,7 +545,7 @@ impl Instance {
     // ASK-01
     pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<String> {
         loop {
-            let mut decided = pin!(self.inner.slot.decided());
+            let mut decided = pin!(self.inner.agent.decided.notified());
             // Before the turn is looked at: one that goes on meanwhile is not missed.
             decided.as_mut().enable();
             let answer = self.answer(call.event.clone()).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use goondan_core::{AgentName, InstanceKey, Result};
 use goondan_lock::Lock;
+use tokio::sync::Notify;
 
 use super::Instance;
 use super::background::Background;
@@ -32,6 +33,10 @@ pub(crate) struct AgentInner {
     pub(crate) reload_listener: Arc<ReloadListener>,
     slots: Lock<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(crate) reach: Reach,
+    /// Tells requests of other agents that a turn of the agent does not wait for a decision any more. One for all
+    /// conversations, of which few wait.
+    // ASK-01
+    pub(super) decided: Notify,
 }
 
 impl AgentInner {
@@ -48,6 +53,7 @@ impl AgentInner {
             reload_listener: Arc::default(),
             slots: Lock::default(),
             reach: Reach::default(),
+            decided: Notify::new(),
         }
     }
 

@@ -43,9 +43,6 @@ pub(crate) struct InstanceSlot {
     conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
     /// Tells the turn that runs that it is cancelled.
     cancelled: Notify,
-    /// Tells requests of other agents that no turn waits for a decision any more.
-    // ASK-01
-    decided: Notify,
     /// The inputs that the turn that runs may take.
     pub(super) steering: Steering,
     status: Lock<SlotStatus>,
@@ -121,7 +118,6 @@ impl InstanceSlot {
             idle_after: agent.idle_after,
             conversation: Arc::default(),
             cancelled: Notify::new(),
-            decided: Notify::new(),
             steering: Steering::default(),
             status: Lock::new(SlotStatus {
                 phase: Phase::Closed,
@@ -303,33 +299,24 @@ impl InstanceSlot {
     }
 
     /// Cancels the turn that is open and does not run. Returns whether there is one.
-    pub(super) async fn cancel_open(&self) -> Result<bool> {
-        let Some(open) = &mut *self.lock().await else { return Ok(false) };
-        match open.interrupted() {
-            Some(event) => open.cancel(&event.id).await,
-            None => Ok(false),
-        }
+    pub(super) async fn cancel_open(self: &Arc<Self>) -> Result<bool> {
+        let mut lock = self.lock().await;
+        let (Some(open), Some(agent)) = (lock.as_deref_mut(), self.agent.upgrade()) else { return Ok(false) };
+        let Some(event) = open.interrupted() else { return Ok(false) };
+        let cancelled = open.cancel(&event.id).await;
+        self.turn_is_over(&agent, open);
+        cancelled
     }
 
     /// Takes in that a turn of the open conversation is over.
     pub(super) fn turn_is_over(self: &Arc<Self>, agent: &AgentInner, open: &mut OpenConversation) {
         self.touch(agent);
-        if !open.is_waiting() {
-            self.is_decided();
+        if open.has_been_decided() {
+            agent.decided.notify_waiters();
         }
         if let Some(expires) = open.start_timer() {
             self.expire_at(expires);
         }
-    }
-
-    /// Waits until a turn does not wait for a decision any more.
-    pub(super) fn decided(&self) -> Notified<'_> {
-        self.decided.notified()
-    }
-
-    /// Takes in that no turn waits for a decision any more.
-    pub(super) fn is_decided(&self) {
-        self.decided.notify_waiters();
     }
 
     /// Rejects the calls that wait when their time is over, and goes on with the turn. The conversation does not stay open
@@ -362,7 +349,7 @@ impl InstanceSlot {
 
     /// Cancels the turn that answers `event`: the one that runs, or one that was interrupted. Returns whether there was
     /// one.
-    pub(super) async fn cancel(&self, event: &EventId) -> Result<bool> {
+    pub(super) async fn cancel(self: &Arc<Self>, event: &EventId) -> Result<bool> {
         let runs = self.status.lock().running.as_ref().map(|running| running == event);
         match runs {
             Some(true) => {
@@ -373,11 +360,10 @@ impl InstanceSlot {
             Some(false) => return Ok(false),
             None => {}
         }
-        let cancelled = match &mut *self.lock().await {
-            Some(open) => open.cancel(event).await,
-            None => Ok(false),
-        };
-        self.is_decided();
+        let mut lock = self.lock().await;
+        let (Some(open), Some(agent)) = (lock.as_deref_mut(), self.agent.upgrade()) else { return Ok(false) };
+        let cancelled = open.cancel(event).await;
+        self.turn_is_over(&agent, open);
         cancelled
     }
 

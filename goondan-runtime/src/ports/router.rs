@@ -7,7 +7,7 @@ use super::store::InstanceId;
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
     /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. If its
-    /// turn waits for a decision, that fails at once with `AGENT_SUSPENDED`, unless [`AgentCall::until_decided`]. The
+    /// turn waits for a decision, that fails at once with `AGENT_SUSPENDED`, unless the call waits for that. The
     /// caller enforces the timeout and rejects circles. The same event is delivered again when a turn that was
     /// interrupted asks again: it is answered once.
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>>;

@@ -10,9 +10,10 @@ use goondan::prelude::*;
 
 use crate::Log;
 
-/// Asks about calls of its tools, and logs what runs.
+/// Asks about calls of its tools, and logs what runs. It keeps the newest `questioning.note` in its state.
 pub struct Questioning {
     config: Config,
+    api: ExtensionApi,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,8 +55,13 @@ impl Config {
 #[goondan::extension(name = "questioning")]
 impl Questioning {
     #[init]
-    fn new(config: Config) -> Self {
-        Self { config }
+    fn new(config: Config, api: ExtensionApi) -> Self {
+        Self { config, api }
+    }
+
+    #[on("questioning.note")]
+    async fn note(&self, event: &Event) -> Result<()> {
+        self.api.state().set(&event.payload::<String>()?)
     }
 
     #[middleware(toolCall)]
@@ -245,6 +251,11 @@ impl JudgingWaits {
 
     #[middleware(step)]
     async fn judge_step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        match self.how.how.as_str() {
+            "hold" => ctx.hold_stream(),
+            "project" => ctx.project(MessageEvent::append(Message::user("for this step"))),
+            _ => {}
+        }
         let mut result = next.run(ctx).await?;
         let waiting = result.tool_results().iter().filter(|result| result.is_waiting()).count();
         self.how.log.write(format!("step {:?}, {waiting} of {}", result.status(), result.tool_calls().len()));

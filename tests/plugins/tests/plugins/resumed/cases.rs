@@ -11,19 +11,6 @@ use super::turn::{Asked, Case, Seen};
 use crate::linkage::WithPlugin;
 use crate::message_compaction::support::marker;
 
-/// Answers the questions of the extension `approval`.
-#[goondan::extension(name = "person")]
-mod person {
-    use goondan::json;
-    use goondan::prelude::*;
-
-    #[on("approval.question")]
-    async fn answer(question: &Event, api: &ExtensionApi) -> Result<()> {
-        api.events().emit("approval.answer", (json!({ "call_id": question.args()[0], "allowed": true }),));
-        Ok(())
-    }
-}
-
 type Steps = Vec<Vec<(&'static str, Value)>>;
 
 /// Calls of each effect in a step, and another one.
@@ -257,9 +244,6 @@ pub(super) fn cases() -> Vec<Case> {
         case("redaction", "[address]", redacted(), |agent, _| agent.recipe("redact", json!({}))),
         case("a guard of answers", "I cannot tell you that.", redacted(), |agent, _| {
             agent.recipe("output-guard", json!({}))
-        }),
-        case("approval", "it ran", vec![vec![("shell__run", json!({})), ("desk__pay", json!({}))]], |agent, _| {
-            agent.recipe("approval", json!({})).recipe("shell", json!({})).extension::<person::Extension>(Value::Null)
         }),
         differs(
             cache_is_gone,
