@@ -12,6 +12,7 @@ use crate::conversation::Timestamp;
 use crate::name::{ExtensionName, ToolCallId};
 use crate::presentation::Presentation;
 use crate::secret::{mask_members, mask_text};
+use crate::shown::Shown;
 
 /// A question about a tool call, which a layer sets by [`ToolCallContext::ask`](crate::ToolCallContext::ask): the call
 /// does not run before a person, or a program, has decided.
@@ -32,7 +33,7 @@ pub struct Question {
     /// The name that tells it from other questions of the same function about the same call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What a person reads.
+    /// The text for the person.
     pub text: String,
     /// The JSON Schema of the value that is expected. `None` for any value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +41,7 @@ pub struct Question {
     /// How long a decision is waited for, in milliseconds; `None` without an end. Then the call is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<u64>,
-    /// What another input of a person does meanwhile.
+    /// The effect of another input of a person meanwhile.
     #[serde(default)]
     pub on_input: OnInput,
 }
@@ -167,8 +168,12 @@ pub struct Wait {
     /// The call as it is presented to people.
     #[serde(default)]
     pub presentation: Presentation,
-    /// What is asked about it.
+    /// The questions about it.
     pub questions: Vec<AskedQuestion>,
+    /// More about what it would do, such as the difference of a file, in the order in which layers have
+    /// [shown](crate::ToolCallContext::show) it. It is a part of what is approved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Shown>,
     /// When it was asked.
     pub since: Timestamp,
     /// When it is too late for a decision, and the call is rejected.
@@ -192,6 +197,7 @@ impl Wait {
             args,
             presentation: Presentation::default(),
             questions: Vec::new(),
+            shown: Vec::new(),
             since: Timestamp::now(),
             expires: None,
             again: false,
@@ -213,6 +219,7 @@ impl Wait {
         let mut masked = self.clone();
         mask_members(&mut masked.args);
         masked.questions.iter_mut().for_each(|asked| mask_text(&mut asked.question.text));
+        masked.shown = masked.shown.into_iter().map(Shown::cleaned).collect();
         masked
     }
 }

@@ -7,7 +7,8 @@ use goondan_core::host::{
 };
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Decision, Error, ExtensionName,
-    LayerInfo, MessageEvent, Question, RequestTicket, Result, StepResult, ToolCallResult, ToolItem, context_members,
+    LayerInfo, MessageEvent, Question, RequestTicket, Result, Shown, StepResult, ToolCallResult, ToolItem,
+    context_members,
 };
 use serde_json::{Map, Value};
 
@@ -87,6 +88,12 @@ impl<F: Send + Sync> CallHost for IdleRun<F> {
     fn decisions(&self, _: Option<&LayerInfo>) -> Result<Vec<Decision>> {
         Ok(Vec::new())
     }
+
+    fn is_asked(&self) -> bool {
+        false
+    }
+
+    fn show(&mut self, _: Shown) {}
 }
 
 impl<F, D> Apply<D> for IdleRun<F> {

@@ -304,6 +304,59 @@ async fn attack(how: &str, place: &str, verdict: &str, twice: bool, skips: bool)
     instance.close().await.unwrap();
 }
 
+/// What a layer shows of the call is asked about with it: if it is something else when the call goes on, it is asked again.
+#[both_linkages]
+#[covers("ASK-03")]
+async fn what_is_shown_is_a_part_of_what_is_approved() {
+    let shown = |result: &TurnResult| -> Vec<_> {
+        result.waits().iter().flat_map(|wait| &wait.shown).map(ToString::to_string).collect()
+    };
+    for (how, rounds, acts) in
+        [("show", &["this"][..], 1), ("showSecondOther", &["\u{fffd}0", "\u{fffd}1"], 1), ("showOther", &["0", "1"], 0)]
+    {
+        for edits in [false, true] {
+            let log = Log::new();
+            let around = json!({ "log": log, "how": how });
+            let agent = calling(&[(ACT, 7)]).with::<Questioning>(asks(&log, &[ACT], json!({})));
+            let instance = opened(agent.with::<AroundInside>(around)).await;
+            let mut result = instance.run("go").await.unwrap();
+            let mut seen = Vec::new();
+            while result.finish_reason() == FinishReason::Suspended {
+                assert_eq!(result.waits()[0].again, !seen.is_empty(), "{how}");
+                seen.extend(shown(&result));
+                assert_eq!(instance.waits().await.unwrap(), result.waits());
+                let mut decision = Decision::approve(result.waits()[0].call.clone());
+                if edits {
+                    decision = decision.with_args(args(5));
+                }
+                result = instance.decide([decision]).await.unwrap();
+            }
+            // What is shown of other arguments is another thing.
+            let (rounds, acts) = if edits { (&rounds[..1], 1) } else { (rounds, acts) };
+            assert_eq!(seen, rounds, "{how}");
+            assert_eq!(ran(&log.take()).len(), acts, "{how}");
+            instance.close().await.unwrap();
+        }
+    }
+}
+
+/// What layers show is bounded, and without a question nothing is shown.
+#[both_linkages]
+#[covers("ASK-03")]
+async fn what_is_shown_is_bounded() {
+    let log = Log::new();
+    let around = json!({ "log": log, "how": "showMany" });
+    for (asked, expected) in [(&[ACT][..], vec![64 * 1024; 8]), (&[], vec![])] {
+        let agent = calling(&[(ACT, 7)]).with::<Questioning>(asks(&log, asked, json!({})));
+        let instance = opened(agent.with::<AroundInside>(around.clone())).await;
+        let result = instance.run("go").await.unwrap();
+        let shown = result.waits().iter().flat_map(|wait| &wait.shown);
+        assert_eq!(shown.map(|shown| shown.to_string().chars().count()).collect::<Vec<_>>(), expected);
+        assert_eq!(result.finish_reason() == FinishReason::Suspended, !asked.is_empty());
+        instance.close().await.unwrap();
+    }
+}
+
 /// An extension that has asked is not skipped, and one that does not read its decision lets nothing run.
 #[both_linkages]
 #[covers("ASK-01", "FAIL-01")]

@@ -9,7 +9,7 @@ use goondan_core::host::{Apply, CallHost, ConversationHost, Directive, MessageHo
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::linkage::{WireField, WireScope, WireToolItem};
 use goondan_core::{
-    AgentsHost, Decision, Error, ExtensionName, LayerInfo, MessageEvent, Question, Result, ToolItem, TurnInfo,
+    AgentsHost, Decision, Error, ExtensionName, LayerInfo, MessageEvent, Question, Result, Shown, ToolItem, TurnInfo,
 };
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
@@ -196,6 +196,21 @@ impl CallHost for MiddlewareRun {
 
     fn decisions(&self, _: Option<&LayerInfo>) -> Result<Vec<Decision>> {
         self.call.read("decision")?.parse()
+    }
+
+    fn is_asked(&self) -> bool {
+        // An older host asks nobody.
+        self.call.read("asked").and_then(|json| json.parse()).unwrap_or_default()
+    }
+
+    fn show(&mut self, shown: Shown) {
+        if !self.is_asked() {
+            return;
+        }
+        let written = serde_json::to_vec(&shown).map_err(Error::from);
+        if let Err(error) = written.and_then(|json| self.call.write("show", &json)) {
+            self.refuse(error);
+        }
     }
 }
 

@@ -130,6 +130,7 @@ impl Call<'_> {
             ("workdir", CallContext::ToolCall(run)) => json(run.ctx().workdir()?),
             ("maxOutput", CallContext::ToolCall(run)) => json(&run.ctx().max_output_bytes()),
             ("decision", CallContext::ToolCall(run)) => json(&run.ctx().decisions()?),
+            ("asked", CallContext::ToolCall(run)) => json(&run.ctx().is_asked()),
             (_, CallContext::ToolCall(run)) => run.ctx().read_field(field),
             (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
             (_, CallContext::Turn(_)) => Err(unknown(field)),
@@ -161,6 +162,11 @@ impl Call<'_> {
                 let question = serde_json::from_slice(json)?;
                 // SAFETY: As above.
                 unsafe { run.ctx_mut() }.ask(question);
+            }
+            ("show", CallContext::ToolCall(run)) => {
+                let shown = serde_json::from_slice(json)?;
+                // SAFETY: As above.
+                unsafe { run.ctx_mut() }.show(shown);
             }
             // SAFETY: As above.
             (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write(field, json)?,

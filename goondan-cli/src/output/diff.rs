@@ -2,13 +2,13 @@
 
 use super::{Style, Styled, first_line};
 
-/// The number of lines of a diff that are shown.
-const MAX_LINES: usize = 40;
+/// The number of lines of a diff that are shown, unless a person wants all.
+pub(super) const MAX_LINES: usize = 40;
 /// The number of characters of a line that are shown.
 const MAX_LINE: usize = 200;
 
-/// Appends `diff` to `page`. Of the lines before the first change of a file, only its name is shown.
-pub(super) fn page(diff: &str, mut page: Styled) -> Styled {
+/// Appends `diff` to `page`, up to `most` lines. Of the lines before the first change of a file, only its name is shown.
+pub(super) fn page(diff: &str, most: usize, mut page: Styled) -> Styled {
     let (mut shown, mut left_out, mut in_changes) = (0, 0, false);
     let mut lines = diff.lines().peekable();
     while let Some(line) = lines.next() {
@@ -34,7 +34,7 @@ pub(super) fn page(diff: &str, mut page: Styled) -> Styled {
                 _ => (None, line),
             }
         };
-        if shown == MAX_LINES {
+        if shown == most {
             left_out += 1;
             continue;
         }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn shown(diff: &str) -> String {
-        page(diff, Styled::new(false)).as_str().to_owned()
+        page(diff, MAX_LINES, Styled::new(false)).as_str().to_owned()
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         let expected = "  x\n  @@ -1,2 +1,2 @@\n   a\n  -b\n  +c␛[2J\n  y\n  @@ -1 +0,0 @@\n  --- y\n  \
                         Binary files a/z and b/z differ\n";
         assert_eq!(shown(diff), expected);
-        let colored = page("@@ -1 +1 @@\n-a\n+b\n", Styled::new(true));
+        let colored = page("@@ -1 +1 @@\n-a\n+b\n", MAX_LINES, Styled::new(true));
         assert!(colored.as_str().contains("\x1b[31m-a\x1b[0m") && colored.as_str().contains("\x1b[32m+b\x1b[0m"));
     }
 
@@ -79,6 +79,7 @@ mod tests {
         let shown = shown(&diff);
         assert_eq!(shown.lines().count(), MAX_LINES + 1);
         assert!(shown.ends_with("  … 62 more lines\n"), "{shown}");
+        assert_eq!(page(&diff, usize::MAX, Styled::new(false)).as_str().lines().count(), 102);
         assert_eq!(self::shown(&format!("@@ @@\n+{}", "x".repeat(500))).lines().last().unwrap().len(), 2 + MAX_LINE);
     }
 }

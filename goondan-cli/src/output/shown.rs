@@ -23,7 +23,9 @@ impl ShownLines {
         let name = |page: Styled| page.paint(Style::Cyan, extension.as_str()).text(": ");
         match shown {
             Shown::Note { text } => name(page).text(&indented(text)).text("\n"),
-            Shown::Difference { diff } => diff::page(diff, page.paint(Style::Cyan, extension.as_str()).text("\n")),
+            Shown::Difference { diff } => {
+                diff::page(diff, diff::MAX_LINES, page.paint(Style::Cyan, extension.as_str()).text("\n"))
+            }
             Shown::List { title, items, .. } => {
                 let is_old = |(other, old): &(ExtensionName, Shown)| other == extension && shown.replaces(old);
                 let old = self.lists.iter().position(is_old).map(|at| self.lists.swap_remove(at).1);
@@ -90,7 +92,7 @@ pub(crate) fn item(ShownItem { state, text, .. }: &ShownItem, page: Styled) -> S
 }
 
 /// Returns the text, whose later lines are indented.
-fn indented(text: &str) -> String {
+pub(super) fn indented(text: &str) -> String {
     text.trim_end().replace('\n', "\n  ")
 }
 

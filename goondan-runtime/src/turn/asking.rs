@@ -4,18 +4,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use goondan_core::{
-    AskedQuestion, Decision, Error, ErrorCode, ExtensionName, LayerInfo, Question, QuestionId, Result, Verdict, Wait,
+    AskedQuestion, Decision, Error, ErrorCode, ExtensionName, LayerInfo, Question, QuestionId, Result, Shown, Verdict,
+    Wait,
 };
 use serde_json::{Map, Value};
 
 use crate::ports::store::Facts;
 
-/// What is known of the questions about a call when its layers run.
+/// The questions about a call, and their decisions, when its layers run.
 #[derive(Default)]
 pub(super) struct Asking {
     /// The wait of the call, if the turn goes on after it.
     wait: Option<Wait>,
-    /// What was decided about its questions.
+    /// The decisions about its questions.
     decided: Vec<Decided>,
     /// The arguments that the newest decision has set.
     edited: Option<Map<String, Value>>,
@@ -23,9 +24,14 @@ pub(super) struct Asking {
     is_edited_since: bool,
     /// How many decisions the turn has.
     decisions: usize,
-    /// What layers ask now.
+    /// The questions of layers in this run.
     asked: Vec<(QuestionId, Question)>,
+    /// What layers show of the call in this run.
+    shown: Vec<Shown>,
 }
+
+/// The most that layers show of a call.
+const MAX_SHOWN: usize = 8;
 
 /// A decision about a question of the wait.
 struct Decided {
@@ -61,6 +67,7 @@ impl Asking {
             decisions: decisions.len(),
             wait: Some(wait.clone()),
             asked: Vec::new(),
+            shown: Vec::new(),
         }
     }
 
@@ -90,6 +97,18 @@ impl Asking {
             Some((_, known)) => *known = question,
             None => self.asked.push((id, question)),
         }
+    }
+
+    /// Adds something to what is shown of the call.
+    pub(super) fn show(&mut self, shown: Shown) {
+        if self.shown.len() < MAX_SHOWN {
+            self.shown.push(shown.cleaned());
+        }
+    }
+
+    /// Returns whether the call is asked about, or was before it went on.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.asked.is_empty() || self.wait.is_some()
     }
 
     /// Returns what was decided about the questions of a layer, which has read it now.
@@ -131,8 +150,12 @@ impl Asking {
             if !decided.is_read.load(Ordering::Relaxed) {
                 return Err(gone(&asked.by));
             }
-            let approved = decided.decision.args().or_else(|| self.wait.as_ref().map(|wait| &wait.args));
-            if approved == Some(args) {
+            let is_approved = match (decided.decision.args(), &self.wait) {
+                (Some(edited), _) => edited == args,
+                (None, Some(wait)) => wait.args == *args && wait.shown == self.shown,
+                (None, None) => false,
+            };
+            if is_approved {
                 kept.push(asked.clone());
             } else {
                 is_other = true;
@@ -140,7 +163,7 @@ impl Asking {
             }
         }
         if is_other && !self.is_edited_since && self.wait.as_ref().is_some_and(|wait| wait.again) {
-            let message = "what was approved is not what would run: each time, other arguments arrive at the tool";
+            let message = "what was approved is not what would run: it is something else each time";
             return Err(Error::rejected(message));
         }
         for (id, question) in self.asked.iter().cloned() {
@@ -155,6 +178,7 @@ impl Asking {
         // Those that are decided do not expire any more.
         wait.questions.extend(kept);
         wait.again = is_other;
+        wait.shown.clone_from(&self.shown);
         Ok(Some(Box::new(wait)))
     }
 }

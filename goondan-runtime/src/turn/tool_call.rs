@@ -10,8 +10,8 @@ use goondan_core::host::depth::Unchecked;
 use goondan_core::host::directive::ReplyWith;
 use goondan_core::host::{Apply, CallHost, CoreRun, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
-    Decision, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Question, Result, RuntimeEvent, Span, ToolCallId,
-    ToolCallResult, ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo, Wait,
+    Decision, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Question, Result, RuntimeEvent, Shown, Span,
+    ToolCallId, ToolCallResult, ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -360,6 +360,20 @@ impl CallHost for ToolCallRun<'_, '_> {
 
     fn decisions(&self, layer: Option<&LayerInfo>) -> Result<Vec<Decision>> {
         Ok(self.asking.iter().zip(layer).flat_map(|(asking, layer)| asking.decisions_of(layer)).collect())
+    }
+
+    fn is_asked(&self) -> bool {
+        self.asking.as_ref().is_some_and(|asking| asking.is_asked())
+    }
+
+    fn show(&mut self, shown: Shown) {
+        if self.reached {
+            tracing::warn!(call = %self.request.id, "`show` changed nothing: it was called after `next`");
+            return;
+        }
+        if let Some(asking) = self.asking.as_mut().filter(|asking| asking.is_asked()) {
+            asking.show(shown);
+        }
     }
 }
 

@@ -285,9 +285,18 @@ impl Changeset {
 
     /// Returns the difference from the commit on which it is based, for people.
     pub(crate) async fn diff(&self) -> Result<String> {
+        self.preview().await.map(|(_, difference)| difference)
+    }
+
+    /// Returns the tree that a commit would have before it is moved to another base, and the difference from the present
+    /// one.
+    pub(crate) async fn preview(&self) -> Result<(String, String)> {
         let base = self.git.head().await?;
         match self.stage(&base).await? {
-            Staged::Tree(tree) => self.objects.difference(&base, &tree).await,
+            Staged::Tree(tree) => {
+                let difference = self.objects.difference(&base, &tree).await?;
+                Ok((tree, difference))
+            }
             Staged::Forbidden(paths) => Err(files::forbidden(&paths)),
         }
     }

@@ -43,6 +43,7 @@ use std::path::PathBuf;
 
 use goondan::event::{Shown, WorktreeMounted};
 use goondan::prelude::*;
+use goondan::{Map, Value};
 use serde::Serialize;
 
 use changeset::{Changeset, Changesets};
@@ -167,6 +168,22 @@ impl ChangesetsExtension {
         changesets.remove(&changesets.choose(input.changeset_id.as_deref())?).await
     }
 
+    /// Shows what a commit would change to the person who is asked about it. The tree stands for the whole, also for what
+    /// is left out of a long difference: another one is asked about again.
+    #[middleware(toolCall, priority = 1200)]
+    async fn preview(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        if ctx.is_asked() && ctx.tool_name() == "changesets__commit" {
+            match self.previewed(ctx.args()).await {
+                Ok((tree, difference)) => {
+                    ctx.show(Shown::note(format!("It commits the tree {tree}.")));
+                    ctx.show(Shown::difference(difference));
+                }
+                Err(error) => ctx.show(Shown::note(format!("What it commits is not known: {}", error.message()))),
+            }
+        }
+        next.run(ctx).await
+    }
+
     /// Lists the open changesets.
     #[tool(name = "changesets__list", effect = read)]
     async fn list(&self) -> Result<Listed> {
@@ -182,6 +199,13 @@ impl ChangesetsExtension {
 }
 
 impl ChangesetsExtension {
+    async fn previewed(&self, args: &Map<String, Value>) -> Result<(String, String)> {
+        let changesets = Changesets::to_run(self.changesets.as_ref())?;
+        let changeset = changesets.choose(args.get("changesetId").and_then(Value::as_str))?;
+        let _lock = changesets.lock().await?;
+        changeset.preview().await
+    }
+
     /// Tells other extensions where a changeset can be written.
     fn tell(&self, changeset: &Changeset) {
         let (path, changeset_id) = (changeset.work_tree().to_owned(), Some(changeset.id.clone()));

@@ -20,10 +20,10 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan::ErrorCode;
 use goondan::event::Shown;
 use goondan::extension::BundleFiles;
 use goondan::prelude::*;
+use goondan::{ErrorCode, Value};
 
 use guard::Guard;
 use list::{List, Listed, Status};
@@ -44,8 +44,8 @@ pub struct Config {
     /// paths in calls then start at the newest one that is open.
     pub work_trees: bool,
     /// Paths that the tools do not write, create or delete, besides those that are protected unless this list is empty:
-    /// `.git*`, the files with which shells start, and the files that the bundle is made of. An entry is a path from a root, or a name at any depth if it has
-    /// no `/`; `*` stands for any text and `?` for one character. What is below a protected directory is protected too.
+    /// `.git*`, the files with which shells start, and the files that the bundle is made of. An entry is a path from a
+    /// root, or a name at any depth if it has no `/`; `*` stands for any text and `?` for one character. What is below a protected directory is protected too.
     /// In work trees that other extensions make, only `.git*` is protected.
     #[schemars(extend("x-goondan" = "limit"))]
     pub protect: Option<Vec<String>>,
@@ -171,6 +171,17 @@ impl FileSystem {
         };
         self.at(ctx, input.path, delete).await
     }
+
+    /// Shows the difference that a call would make to the person who is asked about it.
+    #[middleware(toolCall, priority = 1200)]
+    async fn preview(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        if ctx.is_asked()
+            && let Some(diff) = self.difference(ctx).await
+        {
+            ctx.show(Shown::difference(diff));
+        }
+        next.run(ctx).await
+    }
 }
 
 impl FileSystem {
@@ -208,12 +219,35 @@ impl FileSystem {
         path: String,
         work: impl FnOnce(&Place) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let roots = self.roots(|| ctx.workdir()).await?;
+        tokio::task::spawn_blocking(move || work(&roots.place(&path)?)).await?
+    }
+
+    /// Returns the directories below which calls work.
+    async fn roots<'w>(&self, workdir: impl FnOnce() -> Result<&'w Path>) -> Result<Roots> {
         let others = match &self.roots {
             Some(roots) => roots.clone(),
-            None => Arc::new([ctx.workdir()?.to_owned()]),
+            None => Arc::new([workdir()?.to_owned()]),
         };
         let work_trees = if self.work_trees { work_trees::open(&self.api).await?.collect() } else { Vec::new() };
-        let roots = Roots { work_trees, others };
-        tokio::task::spawn_blocking(move || work(&roots.place(&path)?)).await?
+        Ok(Roots { work_trees, others })
+    }
+
+    /// Returns the difference that a call of this extension would make, as far as that is known.
+    async fn difference(&self, ctx: &ToolCallContext<'_>) -> Option<String> {
+        let args = || Value::Object(ctx.args().clone());
+        let preview: Box<dyn FnOnce(Roots) -> Option<String> + Send> = match ctx.tool_name() {
+            "file-system__write" => {
+                let input = Write::deserialize(args()).ok()?;
+                Box::new(move |roots| input.preview(&roots.place(&input.path).ok()?))
+            }
+            "file-system__edit" => {
+                let input = Edit::deserialize(args()).ok()?;
+                Box::new(move |roots| input.preview(&roots.place(&input.path).ok()?))
+            }
+            _ => return None,
+        };
+        let roots = self.roots(|| ctx.workdir()).await.ok()?;
+        tokio::task::spawn_blocking(move || preview(roots)).await.ok()?
     }
 }

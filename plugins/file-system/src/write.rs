@@ -103,11 +103,20 @@ pub(crate) fn write(place: &Place, guard: &Guard<'_>, input: &Write) -> Result<(
         file.write_all(input.content.as_bytes()).map_err(failed)?;
         file.metadata().map_err(failed)?.len()
     };
-    let diff = before.and_then(|before| {
-        let after = if input.append { format!("{before}{}", input.content) } else { input.content.clone() };
-        diff::unified(place, &before, &after)
-    });
+    let diff = before.and_then(|before| input.diff(place, &before));
     Ok((Written { path: place.shown(), size, written: true, append: input.append }, diff))
+}
+
+impl Write {
+    /// Returns the difference that the call would make.
+    pub(crate) fn preview(&self, place: &Place) -> Option<String> {
+        self.diff(place, &diff::before(place)?)
+    }
+
+    fn diff(&self, place: &Place, before: &str) -> Option<String> {
+        let after = if self.append { format!("{before}{}", self.content) } else { self.content.clone() };
+        diff::unified(place, before, &after)
+    }
 }
 
 /// Returns the whole content that a file will have; `None` if it is appended to instead. What could become a document of
@@ -133,7 +142,25 @@ fn content<'a>(place: &Place, guard: &Guard<'_>, input: &'a Write) -> io::Result
 
 /// Edits a file. The difference that it makes is returned too.
 pub(crate) fn edit(place: &Place, guard: &Guard<'_>, input: &Edit) -> Result<(Edited, Option<String>)> {
-    let Edit { old_text, new_text, replace_all, .. } = input;
+    let Edit { old_text, new_text, .. } = input;
+    let (text, edited) = find(place, input)?;
+    let after = text.replace(old_text, new_text);
+    guard.check_content(after.as_bytes())?;
+    replace(place, after.as_bytes())?;
+    Ok((edited, diff::unified(place, &text, &after)))
+}
+
+impl Edit {
+    /// Returns the difference that the call would make.
+    pub(crate) fn preview(&self, place: &Place) -> Option<String> {
+        let (text, _) = find(place, self).ok()?;
+        diff::unified(place, &text, &text.replace(&self.old_text, &self.new_text))
+    }
+}
+
+/// Returns the text of the file to edit, and where it is changed.
+fn find(place: &Place, input: &Edit) -> Result<(String, Edited)> {
+    let Edit { old_text, replace_all, .. } = input;
     let shown = place.shown();
     let mut text = String::new();
     let file = place.open(OpenOptions::new().read(true))?;
@@ -158,10 +185,8 @@ pub(crate) fn edit(place: &Place, guard: &Guard<'_>, input: &Edit) -> Result<(Ed
             format!("add lines around it, or use `replaceAll`; it is on the lines {line}, {}", others.join(", "));
         return Err(Error::new(NO_MATCH, message).suggest(hint));
     }
-    let after = text.replace(old_text, new_text);
-    guard.check_content(after.as_bytes())?;
-    replace(place, after.as_bytes())?;
-    Ok((Edited { path: shown, replacements: others.len() + 1, line }, diff::unified(place, &text, &after)))
+    let replacements = others.len() + 1;
+    Ok((text, Edited { path: shown, replacements, line }))
 }
 
 /// Returns a text whose words have single spaces between them.

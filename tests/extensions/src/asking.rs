@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use goondan::Value;
 use goondan::decision::{OnInput, Question};
+use goondan::event::Shown;
 use goondan::middleware::ToolCallDraft;
 use goondan::prelude::*;
 
@@ -169,6 +170,10 @@ impl How {
             "same" => set(ctx, 77),
             "random" => set(ctx, 100 + run),
             "secondOther" => set(ctx, 100 + run.min(1)),
+            "show" => ctx.show(Shown::note("this")),
+            "showSecondOther" => ctx.show(Shown::note(format!("\x1b{}", run.min(1)))),
+            "showOther" => ctx.show(Shown::note(run.to_string())),
+            "showMany" => (0..20).for_each(|_| ctx.show(Shown::difference("x".repeat(1 << 20)))),
             _ => {}
         }
         let outcome = next.catch(ctx).await;

@@ -16,6 +16,7 @@ use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
 use crate::pipeline::{LayerInfo, StepResult, ToolCallResult, TurnResult};
 use crate::question::Question;
+use crate::shown::Shown;
 use crate::tool::ToolItem;
 
 /// Behind every context.
@@ -90,6 +91,10 @@ pub trait CallHost: RunHost {
     /// # Errors
     /// When a host of an older version does not know.
     fn decisions(&self, layer: Option<&LayerInfo>) -> Result<Vec<Decision>>;
+    /// Returns whether a layer has asked about this call, now or before it waited.
+    fn is_asked(&self) -> bool;
+    /// Adds something to what is shown of the call, if a layer has asked about it.
+    fn show(&mut self, shown: Shown);
 }
 
 /// Declares the host trait of each kind that has members.

@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::Frame;
 use crate::question::Question;
+use crate::shown::Shown;
 use crate::tool::ToolItem;
 
 /// The context of a tool-call middleware: one call that the model asked for.
@@ -108,6 +109,51 @@ impl ToolCallContext<'_> {
             Ok(()) => self.host.ask(question, self.frame.running()),
             Err(error) => self.host.refuse(self.frame.blame(error.refuse("the schema of a question"))),
         }
+    }
+
+    /// Returns whether a layer around this one has asked about the call, now or before the call waited. Then a person will
+    /// read what [`ToolCallContext::show`] adds.
+    // ASK-03
+    pub fn is_asked(&self) -> bool {
+        self.host.is_asked()
+    }
+
+    /// Shows more about the call to those who decide about it, such as the difference of the file that it would write. It
+    /// changes nothing if no layer around this one [has asked](ToolCallContext::is_asked).
+    ///
+    /// It is a part of what is approved: if a layer shows something else when the call goes on, the call is asked about
+    /// again. Secrets in it are masked, and it is shortened as by [`EventsApi::show`](crate::EventsApi::show); of more than
+    /// 8, the first ones are shown.
+    ///
+    /// ```
+    /// use goondan::event::Shown;
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Shop;
+    /// # #[goondan::extension(name = "shop")]
+    /// # impl Shop {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// #     async fn balance(&self) -> Result<String> {
+    /// #         Ok("49.00 EUR".to_owned())
+    /// #     }
+    /// #
+    /// /// Shows the balance to the person who is asked about a refund.
+    /// #[middleware(toolCall, priority = 1200)]
+    /// async fn preview(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+    ///     if ctx.tool_name() == "shop__refund" && ctx.is_asked() {
+    ///         ctx.show(Shown::note(format!("The balance is {}.", self.balance().await?)));
+    ///     }
+    ///     next.run(ctx).await
+    /// }
+    /// # }
+    /// ```
+    // ASK-03
+    pub fn show(&mut self, shown: Shown) {
+        self.host.show(shown);
     }
 
     /// Returns the value that was decided about the question of this function, `None` before that. The function asks for

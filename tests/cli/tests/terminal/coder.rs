@@ -77,7 +77,10 @@ fn edits_and_commits_are_shown_as_differences() {
     screen.send("/quit\r");
     let (status, shown) = screen.end();
     assert_eq!(status.code(), Some(0));
-    assert_eq!(shown.matches(CHANGE).count(), 2, "{shown}");
+    assert_eq!(shown.matches(CHANGE).count(), 3, "{shown}");
+    let (_, question) = shown.split_once("? changesets__commit").unwrap_or_else(|| panic!("nobody is asked: {shown}"));
+    let (question, _) = question.split_once("approval asks: Run changesets__commit?").unwrap();
+    assert!(question.contains("It commits the tree ") && question.contains(CHANGE), "{question}");
     // Each is above the end of its call.
     let (edit, commit) = shown.split_once("✓ bash__exec").unwrap_or_else(|| panic!("no tests ran: {shown}"));
     for (part, call) in [(edit, "✓ file-system__edit"), (commit, "✓ changesets__commit")] {

@@ -1,7 +1,9 @@
 //! ASK-01: a person is asked about calls that wait, on the terminal.
 
+use std::fs;
 use std::path::Path;
 
+use goondan::json;
 use goondan_covers::covers;
 use pty_process::blocking::Command;
 use tempfile::TempDir;
@@ -15,9 +17,10 @@ const QUESTION: &str = "\
   [y]es  [n]o, or say why not  [e]dit  [a]lways  (Ctrl-C: later)
 >";
 
-fn start(state: &Path) -> Screen {
-    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/approval");
-    let command = Command::new(PROGRAM).args(["run", bundle, "--trust", "--state-root"]).arg(state);
+const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/approval");
+
+fn start(bundle: impl AsRef<Path>, state: &Path) -> Screen {
+    let command = Command::new(PROGRAM).args(["run", "--trust", "--state-root"]).arg(state).arg(bundle.as_ref());
     let command = command.env_remove("GOONDAN_LOG").env_remove("NO_COLOR").env("TERM", "xterm-256color");
     Screen::run(command, state)
 }
@@ -44,7 +47,7 @@ fn says(screen: &Screen, text: &str) {
 #[covers("ASK-01")]
 fn a_person_says_yes_no_or_always() {
     let state = TempDir::new().unwrap();
-    let screen = start(state.path());
+    let screen = start(BUNDLE, state.path());
     asked(&screen);
     says(&screen, "not to her");
     screen.shows("I will not do that.\n>");
@@ -68,7 +71,7 @@ fn a_person_says_yes_no_or_always() {
 #[covers("ASK-01")]
 fn a_question_is_left_for_later() {
     let state = TempDir::new().unwrap();
-    let screen = start(state.path());
+    let screen = start(BUNDLE, state.path());
     asked(&screen);
     screen.send(CTRL_C);
     screen.shows("it waits: /decide asks again, and so does the next start\n>");
@@ -77,18 +80,74 @@ fn a_question_is_left_for_later() {
     says(&screen, "/decide");
     screen.shows(QUESTION);
     says(&screen, "/help");
+    screen.contains("ask about the tool calls");
     screen.shows("[y]es  [n]o, or say why not  [e]dit  [a]lways  (Ctrl-C: later)\n>");
     ends(screen);
 
-    let screen = start(state.path());
+    let screen = start(BUNDLE, state.path());
     screen.shows(QUESTION);
     says(&screen, "e");
     screen.contains("> {\"command\":\"echo 49.00 EUR are paid back\"}");
     // The line is deleted back to the sum.
     screen.send(&crate::screen::BACKSPACE.repeat("49.00 EUR are paid back\"}".len()));
     says(&screen, "10.00 EUR are paid back\"}");
-    screen.contains("The money is on its way.");
+    screen.shows("\nThe money is on its way.\n>");
     assert!(screen.text().contains("10.00 EUR are paid back"), "{}", screen.text());
+    ends(screen);
+}
+
+/// Of a long call, the first lines are shown, and all of it by a key. A key that the question does not take does nothing.
+#[test]
+#[covers("ASK-01", "ASK-03")]
+fn a_long_call_is_shown_as_a_whole_by_a_key() {
+    const BUNDLE: &str = "\
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.json }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: file-system }
+spec: { entry: \"linked:file-system\", config: { roots: [work] } }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: approval }
+spec: { entry: \"linked:approval\", config: { always: never } }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: writer }
+spec: { model: Model/main, extensions: [ { ref: Extension/file-system }, { ref: Extension/approval } ] }
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: writer }
+spec: { agents: [ { ref: Agent/writer } ], entryAgent: Agent/writer }
+";
+    let (bundle, state) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let lines: String = (1..=100).map(|line| format!("line {line}\n")).collect();
+    let call = json!({ "tool": "file-system__write", "args": { "path": "a.txt", "content": lines } });
+    let script = json!([{ "call": call }, { "say": "written" }]).to_string();
+    fs::write(bundle.path().join("goondan.yaml"), BUNDLE).unwrap();
+    fs::write(bundle.path().join("script.json"), script).unwrap();
+    fs::create_dir(bundle.path().join("work")).unwrap();
+
+    let screen = start(bundle.path(), state.path());
+    screen.contains("Ctrl-D leaves");
+    says(&screen, "write");
+    screen.shows("[y]es  [n]o, or say why not  [e]dit  [d]etails  (Ctrl-C: later)\n>");
+    let text = screen.text();
+    assert!(text.contains("  +line 38\n  … 62 more lines\n  approval asks: Run file-system__write?\n"), "{text}");
+    says(&screen, "a");
+    screen.shows("> a\n  [y]es  [n]o, or say why not  [e]dit  [d]etails  (Ctrl-C: later)\n>");
+    says(&screen, "d");
+    screen.shows("  +line 99\n  +line 100\n  [y]es  [n]o, or say why not  [e]dit  [d]etails  (Ctrl-C: later)\n>");
+    assert!(!bundle.path().join("work/a.txt").exists());
+    says(&screen, "y");
+    screen.shows("\nwritten\n>");
+    assert_eq!(fs::read_to_string(bundle.path().join("work/a.txt")).unwrap(), lines);
     ends(screen);
 }
 
@@ -96,10 +155,10 @@ fn a_question_is_left_for_later() {
 #[covers("ASK-01")]
 fn a_denied_call_is_not_asked_about() {
     let state = TempDir::new().unwrap();
-    let screen = start(state.path());
+    let screen = start(BUNDLE, state.path());
     screen.contains("Ctrl-D leaves");
     says(&screen, "clean up");
-    screen.contains("I will not do that.");
+    screen.shows("\nI will not do that.\n>");
     assert!(!screen.text().contains("approval asks"), "{}", screen.text());
     ends(screen);
 }

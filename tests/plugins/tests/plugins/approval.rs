@@ -1,16 +1,18 @@
 //! ASK-01: the rules of `approval`, and what a person decides.
 
+use std::fs;
 use std::time::Duration;
 
 use crate::linkage::WithPlugin;
 use goondan::agent::AgentBuilder;
 use goondan::decision::{Decision, Wait};
 use goondan::event::AgentEvent;
-use goondan::middleware::{FinishReason, OnError};
+use goondan::middleware::{FinishReason, OnError, TurnResult};
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::name::ExtensionName;
 use goondan::{Agent, ErrorCode, Instance, Value, json};
 use goondan_covers::{both_linkages, covers};
+use tempfile::TempDir;
 
 const REPLACE: &str = "text-transform__replace";
 
@@ -159,6 +161,37 @@ async fn other_extensions_around_a_call_that_waits() {
         let read = read(&instance).await;
         assert!(read.len() == 1 && read[0].contains(r#""result":"A""#), "{name}: {read:?}");
         assert_eq!(instance.run("and now?").await.unwrap().text(), "on", "{name}");
+        instance.close().await.unwrap();
+    }
+}
+
+/// A person reads the difference that an edit would make. If the file is changed meanwhile, the edit is asked about again.
+#[both_linkages]
+#[covers("ASK-03")]
+async fn the_difference_of_a_file_is_approved() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("a.txt");
+    let difference = |result: &TurnResult| result.waits()[0].shown[0].to_string();
+    let edit = json!({ "path": "a.txt", "oldText": "two", "newText": "2" });
+    let write = json!({ "path": "a.txt", "content": "three\n", "append": true });
+    for (tool, args, expected) in [
+        ("file-system__edit", edit, "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"),
+        ("file-system__write", write, "@@ -1,2 +1,3 @@\n one\n two\n+three\n"),
+    ] {
+        fs::write(&file, "one\ntwo\n").unwrap();
+        let model = ScriptedModel::new([ScriptItem::call(tool, args), ScriptItem::say("done")]);
+        let agent = Agent::builder("clerk").model(model).plugin("approval", "approval", json!({}));
+        let config = json!({ "roots": [directory.path()] });
+        let instance = opened(agent.plugin("file-system", "file-system", config)).await;
+        let result = instance.run("go").await.unwrap();
+        assert!(difference(&result).ends_with(expected), "{}", difference(&result));
+        fs::write(&file, "zero\none\ntwo\n").unwrap();
+        let call = || Decision::approve(result.waits()[0].call.clone());
+        let again = instance.decide([call()]).await.unwrap();
+        assert!(again.waits()[0].again && difference(&again).contains(" zero\n"), "{}", difference(&again));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "zero\none\ntwo\n");
+        assert_eq!(instance.decide([call()]).await.unwrap().text(), "done");
+        assert!(fs::read_to_string(&file).unwrap().starts_with("zero\none\n"));
         instance.close().await.unwrap();
     }
 }

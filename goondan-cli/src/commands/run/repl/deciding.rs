@@ -4,7 +4,7 @@
 use goondan::Value;
 use goondan::decision::AskedQuestion;
 
-/// What was typed at a question.
+/// An answer that was typed at a question.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Typed {
     Yes,
@@ -16,37 +16,42 @@ pub(crate) enum Typed {
     Always,
     /// A value is to be typed.
     Value,
+    /// All of the call is to be shown.
+    Details,
     /// A blank line.
     Nothing,
     /// A command of the conversation, such as `/help`.
     Command,
 }
 
-/// What can be typed at a question beside yes, no and a reason.
+/// The answers that a question takes beside yes, no and a reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choices {
     /// Whether the question takes `always`.
     always: bool,
     /// Whether it expects a value that is neither yes nor always.
     value: bool,
+    /// Whether a part of the call is not shown yet.
+    details: bool,
 }
 
 impl Choices {
-    pub(crate) fn of(asked: &AskedQuestion) -> Self {
-        let Some(schema) = &asked.question.schema else { return Self { always: false, value: false } };
+    pub(crate) fn of(asked: &AskedQuestion, details: bool) -> Self {
+        let Some(schema) = &asked.question.schema else { return Self { always: false, value: false, details } };
         let always = find(schema, &|members| members.get("properties").is_some_and(|it| it.get("always").is_some()));
         let yes = find(schema, &|members| match members.get("type") {
             Some(Value::Array(types)) => types.iter().any(|it| it == "boolean"),
             kind => kind.is_none_or(|it| it == "boolean") && !members.contains_key("anyOf"),
         });
-        Self { always, value: !yes }
+        Self { always, value: !yes, details }
     }
 
     /// Returns the line that says what can be typed.
     pub(crate) fn line(self) -> String {
         let yes = if self.value { "[v]alue" } else { "[y]es" };
         let always = if self.always { "  [a]lways" } else { "" };
-        format!("  {yes}  [n]o, or say why not  [e]dit{always}  (Ctrl-C: later)")
+        let details = if self.details { "  [d]etails" } else { "" };
+        format!("  {yes}  [n]o, or say why not  [e]dit{always}{details}  (Ctrl-C: later)")
     }
 
     pub(crate) fn parse(self, text: &str) -> Typed {
@@ -59,6 +64,9 @@ impl Choices {
             "n" | "no" => Typed::No("the user said no".to_owned()),
             "e" | "edit" => Typed::Edit,
             "a" | "always" if self.always => Typed::Always,
+            "d" | "details" if self.details => Typed::Details,
+            // A key that this question does not take, and no reason.
+            _ if text.chars().count() == 1 => Typed::Nothing,
             _ if text.starts_with("//") => Typed::No(text[1..].to_owned()),
             _ if text.starts_with('/') => Typed::Command,
             _ => Typed::No(text.to_owned()),
@@ -87,14 +95,14 @@ mod tests {
     fn choices(schema: Option<Value>) -> Choices {
         let question = Question::new("?");
         let question = schema.into_iter().fold(question, Question::expecting_schema);
-        Choices::of(&AskedQuestion::new(QuestionId::new("e".parse().unwrap(), "ask", None), question))
+        Choices::of(&AskedQuestion::new(QuestionId::new("e".parse().unwrap(), "ask", None), question), false)
     }
 
     #[test]
     fn a_sentence_is_no_with_a_reason() {
         let plain = choices(None);
         assert_eq!(plain.parse(" Y "), Typed::Yes);
-        assert_eq!(plain.parse("a"), Typed::No("a".to_owned()), "always is not offered");
+        assert_eq!(plain.parse("a"), Typed::Nothing, "always is not offered");
         assert_eq!(plain.parse("no"), Typed::No("the user said no".to_owned()));
         assert_eq!(plain.parse("not to her"), Typed::No("not to her".to_owned()));
         assert_eq!(

@@ -45,7 +45,8 @@ use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
 use crate::output::rewound;
 use crate::output::shown::ShownLines;
-use crate::output::{self, Above, Style, Styled, first_line, waits};
+use crate::output::waits::{self, Extent};
+use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
 use deciding::{Choices, Typed};
 use editor::{EditorEvent, EditorThread};
@@ -86,7 +87,7 @@ pub(crate) struct Repl<'a> {
     waits: bool,
 }
 
-/// What came of the prompt.
+/// The end of a prompt.
 enum Prompted {
     Text(String),
     /// Ctrl-C; the line was discarded.
@@ -248,8 +249,8 @@ impl<'a> Repl<'a> {
         self.waits = !waits.is_empty();
         let first = waits.into_iter().find_map(|wait| Some((wait.questions.first()?.clone(), wait)));
         let Some((asked, wait)) = first else { return Ok(None) };
-        let choices = Choices::of(&asked);
-        let page = waits::question(waits::call(self.terminal.styled(), &wait), &asked);
+        let choices = Choices::of(&asked, waits::is_cut(&wait));
+        let page = waits::question(waits::call(self.terminal.styled(), &wait, Extent::Short), &asked);
         output::eprint_styled(&page.wrapped(self.terminal.columns()));
         let mut is_told = false;
         let decision = loop {
@@ -285,6 +286,11 @@ impl<'a> Repl<'a> {
                     if let Some(value) = self.prompt_json(String::new()).await? {
                         break yes(value);
                     }
+                    is_told = false;
+                }
+                Typed::Details => {
+                    let page = waits::call(self.terminal.styled(), &wait, Extent::Whole);
+                    output::eprint_styled(&page.wrapped(self.terminal.columns()));
                     is_told = false;
                 }
                 Typed::Nothing => is_told = false,
