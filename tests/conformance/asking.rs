@@ -12,7 +12,7 @@ use goondan::extension::Extension;
 use goondan::middleware::{FinishReason, OnError, TurnResult};
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::{FileStore, InstanceId, MemoryStore};
-use goondan::{Agent, Error, ErrorCode, Instance, Map, Result, Value, json};
+use goondan::{Agent, Error, ErrorCode, Instance, Map, Result, Secret, Value, json};
 use goondan_breaking::{Break, Breaking, GoesOn, Plan, close};
 use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
@@ -338,6 +338,39 @@ async fn what_is_shown_is_a_part_of_what_is_approved() {
             instance.close().await.unwrap();
         }
     }
+}
+
+/// Arguments of any size, depth and characters are asked about and run as they are, also in a new opening.
+#[both_linkages]
+#[covers("ASK-01", "ASK-03", "DEPTH-01")]
+async fn odd_arguments_are_approved_as_a_whole() {
+    let _secret = Secret::new("the-secret-4711");
+    let deep =
+        (0..60).fold(
+            json!("\u{202e}\u{1b}[2J"),
+            |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({ "a": inner }) },
+        );
+    let long = format!("the-secret-4711 \u{1b}[2J{}", "ä".repeat(1 << 19));
+    let odd = json!({ "x": 7, "deep": deep, "long": long, "\u{7}": 1.5e-7 });
+    let log = Log::new();
+    let directory = TempDir::new().unwrap();
+    let agent = |model: ScriptedModel| {
+        let agent = Agent::builder("assistant").model(model).store(FileStore::open(directory.path()).unwrap());
+        agent.with::<Questioning>(asks(&log, &[ACT], json!({}))).with::<AroundInside>(json!({ "log": log, "how": "" }))
+    };
+    let instance = opened(agent(ScriptedModel::new([ScriptItem::call(ACT, odd.clone())]))).await;
+    let result = instance.run("go").await.unwrap();
+    let wait = result.waits()[0].clone();
+    assert_eq!(Value::Object(wait.args.clone()), odd);
+    let told = serde_json::to_string(&wait.masked()).unwrap();
+    assert!(told.contains("*** ") && !told.contains("4711"), "{}", &told[..400]);
+    instance.close().await.unwrap();
+
+    let instance = opened(agent(ScriptedModel::new([ScriptItem::say("done")]))).await;
+    assert_eq!(instance.waits().await.unwrap()[0].call, wait.call);
+    assert_eq!(instance.decide([Decision::approve(wait.call)]).await.unwrap().text(), "done");
+    assert_eq!(ran(&log.take()), ["act 7"]);
+    instance.close().await.unwrap();
 }
 
 /// What layers show is bounded, and without a question nothing is shown.

@@ -1,11 +1,12 @@
 //! ASK-01, ASK-02: calls that wait for a decision, on the command line.
 
+use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 use goondan_covers::covers;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{self, checkout, piped, stderr, stdout};
@@ -116,4 +117,75 @@ fn lines_behind_a_question_are_refused() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stdout(&output)), (Some(1), ""));
     assert!(stderr(&output).contains("E_INSTANCE_SUSPENDED"), "{output:?}");
+}
+
+/// A disk that becomes full at any write of a turn that is suspended: it ends with an error or waits, and nothing has run.
+/// With space again it waits, and runs once.
+#[test]
+#[covers("ASK-01", "ASK-02")]
+fn a_full_disk_lets_nothing_run() {
+    const BUNDLE: &str = "
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: bash }
+spec: { entry: \"linked:bash\" }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: approval }
+spec: { entry: \"linked:approval\" }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: clerk }
+spec: { model: Model/main, extensions: [ { ref: Extension/bash }, { ref: Extension/approval } ] }
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: clerk }
+spec: { agents: [ { ref: Agent/clerk } ], entryAgent: Agent/clerk }
+";
+    let bundle = TempDir::new().unwrap();
+    let paid = bundle.path().join("paid");
+    let long = "x".repeat(4_000);
+    let command = format!("echo paid >> {} # {long}", paid.display());
+    let script = json!([
+        { "when": "pay", "call": { "tool": "bash__exec", "args": { "command": command } }, "repeat": true },
+        { "say": "done", "repeat": true },
+    ]);
+    fs::write(bundle.path().join("goondan.yaml"), format!("{}{BUNDLE}", support::MODEL)).unwrap();
+    fs::write(bundle.path().join("script.yaml"), script.to_string()).unwrap();
+    let (mut failed, mut waited) = (0, 0);
+    // In blocks of 512 bytes.
+    for blocks in (1..48).step_by(3) {
+        let state = TempDir::new().unwrap();
+        let run = |limits: &str| {
+            let command = format!("{limits} exec \"$0\" run \"$1\" --trust --input pay --state-root \"$2\"");
+            let mut sh = std::process::Command::new("sh");
+            let program = support::goondan();
+            sh.args(["-c", &command]).arg(program.get_program()).args([bundle.path(), state.path()]);
+            sh.stdin(Stdio::null()).output().unwrap()
+        };
+        let output = run(&format!("trap '' XFSZ; ulimit -f {blocks};"));
+        assert!(!paid.exists(), "{blocks}: {output:?}");
+        match output.status.code() {
+            Some(3) => waited += 1,
+            code => {
+                failed += 1;
+                assert_eq!(code, Some(1), "{blocks}: {output:?}");
+                assert!(stderr(&output).contains("E_STORE_IO"), "{blocks}: {output:?}");
+                assert_eq!(run("").status.code(), Some(3), "{blocks}");
+            }
+        }
+        let bundle = bundle.path().to_str().unwrap();
+        let decide =
+            |arguments: &[&str]| goondan(state.path(), &[&["instance", "decide", "clerk:default"], arguments].concat());
+        let listed = decide(&["--json"]);
+        let waits: Value = serde_json::from_str(stdout(&listed)).unwrap();
+        let decided = decide(&[waits[0]["call"].as_str().unwrap(), "--bundle", bundle, "--trust"]);
+        assert_eq!(stdout(&decided), "done\n", "{blocks}: {decided:?}");
+        assert_eq!(fs::read_to_string(&paid).unwrap(), "paid\n", "{blocks}");
+        fs::remove_file(&paid).unwrap();
+    }
+    assert!(failed > 2 && waited > 2, "{failed} failed, {waited} waited");
 }

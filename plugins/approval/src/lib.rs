@@ -8,9 +8,11 @@
 mod glob;
 mod rules;
 
+use std::fmt;
 use std::time::Duration;
 
 use goondan::decision::{OnInput, Question};
+use goondan::event::Shown;
 use goondan::prelude::*;
 use goondan::{Map, Value};
 
@@ -31,21 +33,21 @@ pub struct Config {
     /// Calls that run without a question.
     #[serde(default)]
     allow: Vec<Rule>,
-    /// What happens to all other calls.
+    /// The fate of all other calls.
     #[serde(default)]
     otherwise: Otherwise,
     /// How long a decision is waited for, such as `7d` or `30m`; without an end by default. Then the call is rejected.
     #[serde(default)]
     expires: Option<String>,
-    /// What another input of a person does while a call waits.
+    /// The effect of another input of a person while a call waits.
     #[serde(default)]
     on_input: WhileWaiting,
-    /// What "always" approves.
+    /// The scope of "always".
     #[serde(default)]
     always: Always,
 }
 
-/// What another input of a person does while a call waits.
+/// The effect of another input of a person while a call waits.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum WhileWaiting {
@@ -56,7 +58,7 @@ enum WhileWaiting {
     Reject,
 }
 
-/// What "always" approves, in the conversation in which a person says so.
+/// The scope of "always", within the conversation in which a person says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Always {
@@ -69,7 +71,7 @@ enum Always {
     Never,
 }
 
-/// What a person decides: yes or no, or yes and always.
+/// A decision of a person: yes or no, or yes and always.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Answer {
@@ -147,10 +149,15 @@ impl Approval {
     /// for good. With `forget`, the approval of this number is taken back.
     #[tool(effect = idempotent)]
     async fn rules(&self, input: Forget) -> Result<Listed> {
-        if let Some(number) = input.forget {
-            self.api.state().update(|known: &mut Given| known.forget(number))?;
-        }
-        Ok(Listed { rules: self.rules.lines(), always: self.given()?.always })
+        self.listed(&input)
+    }
+
+    /// Shows the person what the tool tells the model. The payload is the input of the tool.
+    #[on("approval.rules")]
+    async fn show_rules(&self, event: &Event) -> Result<()> {
+        let listed = self.listed(&event.payload()?)?;
+        self.api.events().show(Shown::note(listed.to_string()));
+        Ok(())
     }
 }
 
@@ -163,14 +170,25 @@ struct Forget {
     forget: Option<usize>,
 }
 
-/// What the tool answers.
+/// The output of the tool.
 #[derive(Debug, Serialize)]
 struct Listed {
     rules: Vec<String>,
     always: Vec<Grant>,
 }
 
-/// What a person has approved for good: the state of the extension.
+/// A line for each rule, and one with its number for each approval.
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rules.join("\n"))?;
+        self.always.iter().enumerate().try_for_each(|(index, Grant { tool, args })| {
+            write!(f, "\nalways {}: {tool}", index + 1)?;
+            args.iter().try_for_each(|args| write!(f, " {}", Value::Object(args.clone())))
+        })
+    }
+}
+
+/// The approvals for good: the state of the extension.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Given {
     #[serde(default)]
@@ -208,6 +226,13 @@ impl Grant {
 }
 
 impl Approval {
+    fn listed(&self, input: &Forget) -> Result<Listed> {
+        if let Some(number) = input.forget {
+            self.api.state().update(|known: &mut Given| known.forget(number))?;
+        }
+        Ok(Listed { rules: self.rules.lines(), always: self.given()?.always })
+    }
+
     fn given(&self) -> Result<Given> {
         Ok(self.api.state().get()?.unwrap_or_default())
     }

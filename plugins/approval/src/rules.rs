@@ -40,7 +40,7 @@ enum RuleEffect {
     Once,
 }
 
-/// What happens to a call that meets no rule.
+/// The fate of a call that meets no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Otherwise {
@@ -60,7 +60,7 @@ pub(crate) struct Call<'a> {
     pub(crate) args: &'a Map<String, Value>,
 }
 
-/// What the rules say of a call; with the rule, unless it meets none.
+/// The verdict of the rules on a call; with the rule, unless it meets none.
 #[derive(Clone, Copy)]
 pub(crate) enum Standing<'r> {
     Denied(Why<'r>),

@@ -54,7 +54,7 @@ pub mod program {
     use goondan::{Agent, ErrorCode, Result};
     use tokio::sync::mpsc::UnboundedSender;
 
-    /// A call that somebody has to decide about, with the key of its conversation.
+    /// A call that waits for a decision, with the key of its conversation.
     pub type Case = (String, Wait);
 
     /// Answers an input. Returns `None` if the answer has to wait: then the calls are in the queue.
@@ -67,7 +67,7 @@ pub mod program {
         Ok(answer(key, agent.instance(key).await?.run(input).await?, cases))
     }
 
-    /// Takes what somebody has decided, which may be days later, and in another process.
+    /// Takes a decision, which may come days later, and in another process.
     pub async fn decided(
         agent: &Agent,
         key: &str,
@@ -76,7 +76,7 @@ pub mod program {
     ) -> Result<Option<String>> {
         match agent.instance(key).await?.decide([decision]).await {
             Ok(turn) => Ok(answer(key, turn, cases)),
-            // Somebody else was faster, or nobody was in time.
+            // Another decision was there first, or this one is too late.
             Err(error) if [ErrorCode::DECISION_TAKEN, ErrorCode::NOT_WAITING].contains(error.code()) => Ok(None),
             Err(error) => Err(error),
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 use goondan::json;
 use goondan_covers::covers;
 use pty_process::blocking::Command;
+use regex::Regex;
 use tempfile::TempDir;
 
 use crate::screen::{CTRL_C, CTRL_D, ENTER, Screen};
@@ -63,6 +64,12 @@ fn a_person_says_yes_no_or_always() {
     screen.shows(&format!("> a\n{unasked}"));
     says(&screen, "refund order 1183");
     screen.shows(&format!("> refund order 1183\n{unasked}"));
+    says(&screen, "/rules");
+    screen.contains("\n  otherwise allow\n  always 1: bash__exec {\"command\":\"echo 49.00 EUR are paid back\"}\n>");
+    says(&screen, "/rules forget 1");
+    screen.shows("> /rules forget 1\napproval: deny bash__*, /command *sudo *\n  ask bash__exec\n  otherwise allow\n>");
+    says(&screen, "refund order 1183");
+    screen.shows(QUESTION);
     ends(screen);
 }
 
@@ -148,6 +155,25 @@ spec: { agents: [ { ref: Agent/writer } ], entryAgent: Agent/writer }
     says(&screen, "y");
     screen.shows("\nwritten\n>");
     assert_eq!(fs::read_to_string(bundle.path().join("work/a.txt")).unwrap(), lines);
+    ends(screen);
+}
+
+/// The transcript in the README of the extension is what the terminal shows.
+#[test]
+#[covers("ASK-01")]
+fn the_transcript_is_what_is_shown() {
+    const README: &str = include_str!("../../../../plugins/approval/README.md");
+    let transcript = README.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let state = TempDir::new().unwrap();
+    let screen = start(BUNDLE, state.path());
+    asked(&screen);
+    says(&screen, "y");
+    screen.shows("\nThe money is on its way.\n>");
+    let text = screen.text();
+    let text = &text[text.find("> refund").unwrap()..text.rfind("\n>").unwrap()];
+    let text = Regex::new("call-[0-9a-f]+").unwrap().replace_all(text, "call-1");
+    let from = text.find("? bash__exec").unwrap();
+    assert_eq!(format!("> refund order 1183\n{}\n", &text[from..]), transcript);
     ends(screen);
 }
 

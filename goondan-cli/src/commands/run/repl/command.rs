@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Accept,
     Continue,
     Decide,
+    /// The rules for tool calls; with a number, the approval of this number is taken back.
+    Rules(Option<usize>),
     Undo,
     Quit,
     /// A command that does not exist, and the nearest one that does.
@@ -29,7 +31,7 @@ pub(crate) enum Command {
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 15] = [
+pub(crate) const COMMANDS: [(&str, &str); 16] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
@@ -42,6 +44,7 @@ pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("/accept", "take what the changed bundle adds, such as a command"),
     ("/continue", "go on with a turn that was interrupted"),
     ("/decide", "ask about the tool calls that wait for a decision"),
+    ("/rules", "show the rules of approval; /rules forget NUMBER takes back an `always`"),
     ("/undo", "take the last turn back; what it did to files stays"),
     ("/quit", "leave; the next run continues the conversation"),
     ("/exit", "the same as /quit"),
@@ -72,12 +75,18 @@ pub(crate) fn parse(input: &str) -> Command {
         "/accept" => Command::Accept,
         "/continue" => Command::Continue,
         "/decide" => Command::Decide,
+        "/rules" => Command::Rules(None),
         "/undo" => Command::Undo,
         "/quit" | "/exit" => Command::Quit,
         _ if command.split_whitespace().next() == Some("/file") => {
             Command::File(command["/file".len()..].trim().into())
         }
         unknown => {
+            if let ["/rules", "forget", number] = unknown.split_whitespace().collect::<Vec<_>>()[..]
+                && let Ok(number) = number.parse()
+            {
+                return Command::Rules(Some(number));
+            }
             let word = unknown.split_whitespace().next().unwrap_or(unknown);
             Command::Unknown(word.to_owned(), nearest(word, COMMANDS.map(|(name, _)| name)))
         }
@@ -104,6 +113,7 @@ mod tests {
         }
         assert_eq!(parse("  /quit "), Command::Quit);
         assert_eq!(parse("/file a picture.png "), Command::File("a picture.png".to_owned()));
+        assert_eq!(parse("/rules  forget 2"), Command::Rules(Some(2)));
     }
 
     #[test]

@@ -510,6 +510,7 @@ impl<'a> Repl<'a> {
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&pages::wrapped(&order::page(instance).await?, columns))?,
             Command::Undo => self.undo().await?,
+            Command::Rules(forget) => self.rules(forget).await?,
             Command::Reload => output::eprint_styled(&self.reload(None).await),
             Command::Accept => output::eprint_styled(&self.accept().await),
             Command::Unknown(word, nearest) => {
@@ -539,6 +540,16 @@ impl<'a> Repl<'a> {
         output::eprint_styled(&page.wrapped(self.terminal.columns()));
         self.typed = rewound::input(&undone).unwrap_or_default();
         Ok(())
+    }
+
+    /// Lets the extensions `approval` show their rules.
+    async fn rules(&self, forget: Option<usize>) -> Result<()> {
+        let instance = &self.conversation.instance;
+        if instance.tools().await?.get("approval__rules").is_none() {
+            self.print_status("no rules: this agent does not have the extension `approval`");
+            return Ok(());
+        }
+        instance.events().emit("approval.rules", (json!({ "forget": forget }),)).await
     }
 
     fn attach(&mut self, path: &str) {
