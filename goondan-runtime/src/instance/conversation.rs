@@ -119,7 +119,7 @@ impl OpenConversation {
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
-        self.journaled.expire(Timestamp::now()).await?;
+        self.journaled.expire(Timestamp::now).await?;
         let info = match self.journaled.standing(&event).await? {
             // ASK-01: no layer runs before all is decided.
             Standing::Open(turn) | Standing::Joined(turn, _) if self.journaled.is_waiting() => {
@@ -347,7 +347,7 @@ impl OpenConversation {
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
         self.journaled.commit_ended().await?;
-        self.journaled.expire(Timestamp::now()).await?;
+        self.journaled.expire(Timestamp::now).await?;
         let tools = self.generation.registered.tools();
         let check_args = |wait: &Wait, args: &Map<String, Value>| {
             let schema = tools.get(&wait.tool).and_then(|(_, tool)| tool.schema.as_ref());
@@ -386,7 +386,7 @@ impl OpenConversation {
     ) -> Result<Option<(AgentEvent, Result<TurnResult>)>> {
         self.expires = None;
         self.journaled.commit_ended().await?;
-        if !self.journaled.expire(due).await? || self.journaled.is_waiting() {
+        if !self.journaled.expire(|| due).await? || self.journaled.is_waiting() {
             return Ok(None);
         }
         let event = self.journaled.open_input().cloned();

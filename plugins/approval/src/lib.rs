@@ -2,10 +2,8 @@
 //!
 //! - [`Config`]: the rules, and what a question is.
 //! - `rules`: which rule a call meets, and what follows.
-//! - `glob`: patterns of names and arguments.
 // ASK-01
 
-mod glob;
 mod rules;
 
 use std::fmt;

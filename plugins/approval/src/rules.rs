@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use goondan::prelude::*;
 use goondan::tool::Effect;
 use goondan::{Map, Value};
-
-use super::glob::fits;
+use wildmatch::WildMatch;
 
 /// A rule about calls. A call meets it if it fits everything that the rule says.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -15,17 +14,28 @@ use super::glob::fits;
 pub struct Rule {
     /// The full name of the tool, with `*` for any characters.
     #[serde(default)]
-    tool: Option<String>,
+    tool: Option<Pattern>,
     /// The effect of the tool.
     #[serde(default)]
     effect: Option<RuleEffect>,
     /// Arguments: a JSON pointer such as `/command`, and a pattern with `*` for any characters. Of a value that is no
     /// text, the pattern is compared with its JSON.
     #[serde(default)]
-    args: BTreeMap<String, String>,
+    args: BTreeMap<String, Pattern>,
     /// Why; the person reads it, or the model if the call is denied.
     #[serde(default)]
     because: Option<String>,
+}
+
+/// A text with `*` for any characters, and `?` for any one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(from = "String")]
+struct Pattern(#[schemars(with = "String")] WildMatch);
+
+impl From<String> for Pattern {
+    fn from(text: String) -> Self {
+        Self(WildMatch::new(&text))
+    }
 }
 
 /// The effect of a tool.
@@ -167,18 +177,18 @@ impl Rule {
     /// Whether a call fits the rule. One that allows does not fit an argument that leads up with `..`, unless its pattern
     /// does so too: `work/*` is not about `work/../.ssh`.
     fn fits(&self, call: &Call<'_>, is_allowing: bool) -> bool {
-        self.tool.as_ref().is_none_or(|pattern| fits(pattern, call.tool))
+        self.tool.as_ref().is_none_or(|pattern| pattern.0.matches(call.tool))
             && self.effect.is_none_or(|effect| effect == RuleEffect::of(call.effect))
             && self.args.iter().all(|(pointer, pattern)| {
                 let Some(text) = at(call.args, pointer) else { return false };
-                fits(pattern, &text) && !(is_allowing && leads_up(&text) && !leads_up(pattern))
+                pattern.0.matches(&text) && !(is_allowing && leads_up(&text) && !leads_up(&pattern.0.pattern()))
             })
     }
 
     fn line(&self) -> String {
         let effect = self.effect.map(|effect| format!("effect {}", format!("{effect:?}").to_lowercase()));
-        let args = self.args.iter().map(|(pointer, pattern)| format!("{pointer} {pattern}"));
-        self.tool.clone().into_iter().chain(effect).chain(args).collect::<Vec<_>>().join(", ")
+        let args = self.args.iter().map(|(pointer, pattern)| format!("{pointer} {}", pattern.0));
+        self.tool.iter().map(|tool| tool.0.pattern()).chain(effect).chain(args).collect::<Vec<_>>().join(", ")
     }
 }
 

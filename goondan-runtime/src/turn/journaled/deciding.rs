@@ -132,8 +132,13 @@ impl JournaledConversation {
         self.flush(Durability::Synced).await
     }
 
-    /// Rejects the calls whose time is over at `now`. Returns whether there are some.
-    pub(crate) async fn expire(&mut self, now: Timestamp) -> Result<bool> {
+    /// Rejects the calls whose time is over at `now`, which is not asked for unless a call can expire. Returns whether
+    /// there are some.
+    pub(crate) async fn expire(&mut self, now: impl FnOnce() -> Timestamp) -> Result<bool> {
+        if self.expires().is_none() {
+            return Ok(false);
+        }
+        let now = now();
         let is_over = |wait: &&Wait| wait.expires.is_some_and(|expires| expires <= now);
         let over: Vec<_> = self.waits().filter(is_over).cloned().collect();
         if over.is_empty() {
