@@ -1,17 +1,18 @@
 //! Decisions about tool calls that wait.
 // ASK-02
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::conversation::Timestamp;
 use crate::depth::checked;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::event::Principal;
 use crate::name::ToolCallId;
 use crate::question::QuestionId;
 
-/// What was decided about a tool call that waits: it runs, perhaps with other arguments, or it does not.
+/// A decision about a tool call that waits: it runs, perhaps with other arguments, or it does not.
 ///
 /// ```
 /// use goondan::decision::Decision;
@@ -30,7 +31,7 @@ pub struct Decision {
     /// The question that is decided. It may be left out if one question about the call is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
     /// Who has decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,7 @@ pub struct Decision {
     pub at: Timestamp,
 }
 
-/// What was decided.
+/// The verdict of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -59,6 +60,10 @@ pub enum Verdict {
         /// Why; the model reads it.
         reason: String,
     },
+    /// The call runs, with a secret value that is not stored: what a store has of such a decision. It counts for nothing,
+    /// since its value is lost with the process: the question is asked again.
+    // ASK-04
+    Withheld,
 }
 
 impl Decision {
@@ -120,6 +125,13 @@ impl Decision {
         Ok(Self { verdict: Verdict::Accept { value, args }, ..self })
     }
 
+    /// Returns the decision without its value, as it is stored if that is a secret.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn withheld(&self) -> Self {
+        Self { verdict: Verdict::Withheld, ..self.clone() }
+    }
+
     /// Returns whether the call does not run.
     pub fn is_rejection(&self) -> bool {
         matches!(self.verdict, Verdict::Reject { .. })
@@ -129,7 +141,20 @@ impl Decision {
     pub fn args(&self) -> Option<&Map<String, Value>> {
         match &self.verdict {
             Verdict::Accept { args, .. } => args.as_ref(),
-            Verdict::Reject { .. } => None,
+            Verdict::Reject { .. } | Verdict::Withheld => None,
         }
+    }
+}
+
+/// Returns the value that was decided about the question with this name, `None` before that.
+pub(crate) fn decided<T: DeserializeOwned>(decisions: Vec<Decision>, name: Option<&str>) -> Result<Option<T>> {
+    let is_named = |decision: &Decision| decision.question.as_ref().and_then(|it| it.name.as_deref()) == name;
+    match decisions.into_iter().find(is_named).map(|decision| decision.verdict) {
+        None | Some(Verdict::Withheld) => Ok(None),
+        Some(Verdict::Reject { reason }) => Err(Error::rejected(reason)),
+        Some(Verdict::Accept { value, .. }) => T::deserialize(value).map(Some).map_err(|error| {
+            Error::new(ErrorCode::DECISION_INVALID, format!("the value of the decision does not fit: {error}"))
+                .suggest("let the question expect a value of the type that is read")
+        }),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::conversation::Timestamp;
 use crate::name::{ExtensionName, ToolCallId};
@@ -44,6 +44,63 @@ pub struct Question {
     /// The effect of another input of a person meanwhile.
     #[serde(default)]
     pub on_input: OnInput,
+    /// The address that the person is to open, if the question is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// The kind of answer that a question expects: [`Question::kind`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AnswerKind {
+    /// Yes, or no, which rejects.
+    Confirm,
+    /// One of these.
+    Choose(Vec<AnswerOption>),
+    /// Any number of these.
+    ChooseSeveral(Vec<AnswerOption>),
+    /// A text.
+    Text,
+    /// A text that is shown to nobody and stored nowhere.
+    Secret,
+    /// Yes, once this address was opened.
+    Address(String),
+    /// A value of another type, which the schema describes.
+    Form,
+}
+
+/// One of the answers that a person can choose.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AnswerOption {
+    /// The value.
+    pub value: Value,
+    /// The text for the person.
+    pub title: String,
+}
+
+/// Returns the answers of a schema that lists them: by `enum`, with `enumNames` if there are some, or by `oneOf` or
+/// `anyOf` with `const` and `title`.
+fn options(schema: &Value) -> Option<Vec<AnswerOption>> {
+    let title = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let names = schema.get("enumNames").and_then(Value::as_array).filter(|names| names.len() == values.len());
+        let named = values.iter().enumerate().map(|(index, value)| AnswerOption {
+            value: value.clone(),
+            title: title(names.map_or(value, |names| &names[index])),
+        });
+        return Some(named.collect());
+    }
+    let listed = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
+    let option = |listed: &Value| {
+        let value = listed.get("const")?.clone();
+        Some(AnswerOption { title: listed.get("title").map_or_else(|| title(&value), title), value })
+    };
+    listed.iter().map(option).collect()
+}
+
+fn texts(options: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+    options.into_iter().map(Into::into).collect()
 }
 
 /// The effect of another input of a person while a call waits for a decision.
@@ -64,7 +121,83 @@ pub enum OnInput {
 impl Question {
     /// A question that any value answers, without an end.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { name: None, text: text.into(), schema: None, expires_after_ms: None, on_input: OnInput::default() }
+        Self {
+            name: None,
+            text: text.into(),
+            schema: None,
+            expires_after_ms: None,
+            on_input: OnInput::default(),
+            url: None,
+        }
+    }
+
+    /// A question that one of these answers: the value is its text.
+    ///
+    /// ```
+    /// use goondan::decision::{AnswerKind, Question};
+    ///
+    /// let question = Question::choose("Which carrier?", ["Post", "Express"]);
+    /// let AnswerKind::Choose(options) = question.kind() else { panic!("it is a choice") };
+    /// assert_eq!(options[1].title, "Express");
+    /// ```
+    // ASK-04
+    pub fn choose(text: impl Into<String>, options: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::new(text).expecting_schema(json!({ "type": "string", "enum": texts(options) }))
+    }
+
+    /// A question that any number of these answers: the value is the list of their texts.
+    // ASK-04
+    pub fn choose_several(text: impl Into<String>, options: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let items = json!({ "type": "string", "enum": texts(options) });
+        Self::new(text).expecting_schema(json!({ "type": "array", "items": items, "uniqueItems": true }))
+    }
+
+    /// A question that a text answers.
+    // ASK-04
+    pub fn for_text(text: impl Into<String>) -> Self {
+        Self::new(text).expecting_schema(json!({ "type": "string" }))
+    }
+
+    /// A question that a secret text answers, which [`Secret`](crate::Secret) reads. It is not shown while it is typed, and
+    /// stored nowhere: if the process ends before the call has run, the question is asked again. A secret of fewer than 8
+    /// characters cannot be masked elsewhere.
+    // ASK-04
+    pub fn for_secret(text: impl Into<String>) -> Self {
+        Self::new(text).expecting_schema(json!({ "type": "string", "format": "password", "writeOnly": true }))
+    }
+
+    /// A question that lets the person open an address, and that is answered when they have done what is to be done there.
+    // ASK-04
+    pub fn for_address(text: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { url: Some(url.into()), ..Self::new(text) }
+    }
+
+    /// Returns the kind of answer that is expected, as front ends ask for it: it follows from the schema.
+    // ASK-04
+    pub fn kind(&self) -> AnswerKind {
+        if let Some(url) = &self.url {
+            return AnswerKind::Address(url.clone());
+        }
+        let Some(schema) = &self.schema else { return AnswerKind::Confirm };
+        if let Some(options) = options(schema) {
+            return AnswerKind::Choose(options);
+        }
+        match schema.get("type").and_then(Value::as_str) {
+            Some("boolean") => AnswerKind::Confirm,
+            Some("string") if schema.get("format").is_some_and(|format| format == "password") => AnswerKind::Secret,
+            Some("string") => AnswerKind::Text,
+            Some("array") => match schema.get("items").and_then(options) {
+                Some(options) => AnswerKind::ChooseSeveral(options),
+                None => AnswerKind::Form,
+            },
+            _ => AnswerKind::Form,
+        }
+    }
+
+    /// Returns whether the answer must be stored nowhere.
+    #[doc(hidden)]
+    pub fn is_secret(&self) -> bool {
+        self.kind() == AnswerKind::Secret
     }
 
     /// Sets the name, for a function that asks several questions about one call.
@@ -104,14 +237,14 @@ impl Question {
     }
 }
 
-/// The layer that asks a question about a call, and the name of the question.
+/// The layer, or the tool, that asks a question about a call, and the name of the question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QuestionId {
     /// The extension.
     pub extension: ExtensionName,
-    /// Its function; empty if that was registered without a name.
+    /// Its function, empty if that was registered without a name; of a handler, the full name of the tool.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub function: String,
     /// The name of the question, if it has one.
@@ -126,12 +259,12 @@ impl QuestionId {
     }
 }
 
-/// A question, and the layer that has asked it.
+/// A question, and what has asked it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AskedQuestion {
-    /// The layer.
+    /// The layer, or the tool.
     #[serde(flatten)]
     pub by: QuestionId,
     /// The question.
@@ -139,12 +272,21 @@ pub struct AskedQuestion {
     /// How many decisions the turn had when it was asked: those are about an earlier question.
     #[serde(default)]
     pub after: usize,
+    /// Whether the handler of the tool has asked it, and not a layer.
+    // ASK-04
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub of_handler: bool,
 }
 
 impl AskedQuestion {
     /// The question of a layer, in a turn without decisions.
     pub fn new(by: QuestionId, question: Question) -> Self {
-        Self { by, question, after: 0 }
+        Self { by, question, after: 0, of_handler: false }
+    }
+
+    /// The question of the handler of a tool, in a turn without decisions.
+    pub fn of_handler(by: QuestionId, question: Question) -> Self {
+        Self { of_handler: true, ..Self::new(by, question) }
     }
 
     /// Sets how many decisions the turn has.
@@ -182,6 +324,12 @@ pub struct Wait {
     /// Whether it is asked again, because other arguments than those that were approved arrived.
     #[serde(default, skip_serializing_if = "is_false")]
     pub again: bool,
+    /// Whether the handler of the call has started, and has asked instead of acting: a start that is recorded
+    /// ([`Journal::start_call`]) does not count any more.
+    ///
+    /// [`Journal::start_call`]: https://docs.rs/goondan/latest/goondan/store/trait.Journal.html#tymethod.start_call
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub withdrawn: bool,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -201,6 +349,7 @@ impl Wait {
             since: Timestamp::now(),
             expires: None,
             again: false,
+            withdrawn: false,
         }
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Tool {
     pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) effect: Effect,
     pub(crate) timeout: Option<std::time::Duration>,
+    /// Whether the handler may ask a person.
+    pub(crate) asks: bool,
     pub(crate) log: Arc<dyn LogHost>,
     pub(crate) extension: ExtensionName,
     pub(crate) presenter: PresenterState,

@@ -79,6 +79,7 @@ mod texts;
 mod tokens;
 mod tool_conversation;
 mod tools;
+mod tools_ask;
 mod tools_late;
 mod turn;
 mod turns;

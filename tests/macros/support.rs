@@ -238,6 +238,10 @@ impl ToolHost for FakeToolCall {
         u64::MAX
     }
 
+    fn decisions(&self) -> Result<Vec<Decision>> {
+        Ok(Vec::new())
+    }
+
     fn logger(&self) -> Logger<'_> {
         panic!("these tools do not log")
     }

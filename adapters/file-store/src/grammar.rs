@@ -292,6 +292,7 @@ impl OpenTurn {
             }
             RecordKind::Fact(FactKind::Suspend) => {
                 let SuspendRecord { waits, state, .. } = record(line, path)?;
+                self.started.retain(|call| !waits.iter().any(|wait| wait.withdrawn && wait.call == *call));
                 self.facts.suspended(waits.into_owned(), state.into_owned());
             }
             RecordKind::Fact(FactKind::Decided) => {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use goondan_core::host::{ConversationHost, ReplySize, ToolHost, TurnInfo};
 use goondan_core::linkage::WireScope;
-use goondan_core::{AgentsHost, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
+use goondan_core::{AgentsHost, Decision, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
 use serde_json::{Map, Value};
 
 use super::call::CallRef;
@@ -70,6 +70,10 @@ impl ToolHost for ToolRun {
 
     fn conversation(&self) -> &dyn ConversationHost {
         &self.conversation
+    }
+
+    fn decisions(&self) -> Result<Vec<Decision>> {
+        self.call.read("decision")?.parse()
     }
 
     fn workdir(&self) -> Result<&Path> {

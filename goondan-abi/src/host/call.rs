@@ -270,6 +270,7 @@ fn read_tool(ctx: &ToolContext<'_>, field: &str) -> Result<Vec<u8>> {
         "message" => json(ctx.message()),
         "workdir" => json(ctx.workdir()?),
         "maxOutput" => json(&ctx.max_output_bytes()),
+        "decision" => json(&ctx.decisions()?),
         "maxReply" => ctx.with_reply_limit(|limit| json(&limit.size)),
         _ => Err(unknown(field)),
     }

@@ -73,6 +73,9 @@ pub struct ToolRecord {
     /// The timeout of a call in milliseconds, if any.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// Whether the handler asks a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
 }
 
 /// Parses the records in `section`. Each is four bytes of length, little-endian, and JSON.

@@ -81,6 +81,9 @@ codes! {
     /// It was decided that the tool call does not run, or what was approved is not what would run.
     // ASK-01
     TOOL_REJECTED = "E_TOOL_REJECTED";
+    /// The handler of a tool asks what it must not ask.
+    // ASK-04
+    TOOL_ASKS = "E_TOOL_ASKS";
     /// A decision does not fit its question.
     // ASK-02
     DECISION_INVALID = "E_DECISION_INVALID";

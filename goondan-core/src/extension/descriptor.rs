@@ -212,6 +212,8 @@ pub struct ToolDescriptor {
     pub effect: Effect,
     /// How long a call may take, if the attribute sets it.
     pub timeout: Option<Duration>,
+    /// Whether the handler asks a person, by [`ToolReply::ask`](crate::ToolReply::ask).
+    pub asks: bool,
     /// The JSON Schema of the arguments.
     pub parameters: SchemaFn,
     /// The line that presents a call to people, if the attribute has a text for it.
@@ -221,7 +223,7 @@ pub struct ToolDescriptor {
 impl ToolDescriptor {
     /// Returns the descriptor of a tool whose calls must not run twice, with the timeout of other tools.
     pub const fn new(name: &'static str, parameters: SchemaFn) -> Self {
-        Self { name, description: "", effect: Effect::Once, timeout: None, parameters, line: None }
+        Self { name, description: "", effect: Effect::Once, timeout: None, asks: false, parameters, line: None }
     }
 
     /// Sets what the tool does, for the model.
@@ -240,6 +242,12 @@ impl ToolDescriptor {
     #[must_use]
     pub const fn timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
+    }
+
+    /// Says that the handler asks a person.
+    #[must_use]
+    pub const fn asks(self) -> Self {
+        Self { asks: true, ..self }
     }
 
     /// Sets the line that presents a call to people.

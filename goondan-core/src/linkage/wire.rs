@@ -70,6 +70,8 @@ pub struct WireToolItem<'a> {
     effect: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Duration>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asks: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Cow<'a, ToolSource>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -107,6 +109,7 @@ impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
             parameters: item.parameters.as_ref().map(Cow::Borrowed),
             effect: effect.map(Cow::Borrowed),
             timeout: item.timeout,
+            asks: item.asks,
             source: item.source.as_ref().map(Cow::Borrowed),
             lenient: item.lenient,
             provider_tools: Cow::Borrowed(&item.provider_tools),
@@ -132,6 +135,7 @@ impl From<WireToolItem<'_>> for ToolItem {
             parameters: item.parameters.map(Cow::into_owned),
             effect,
             timeout: item.timeout,
+            asks: item.asks,
             source: item.source.map(Cow::into_owned),
             lenient: item.lenient,
             provider_tools: item.provider_tools.into_owned(),

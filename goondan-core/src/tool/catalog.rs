@@ -33,6 +33,10 @@ pub struct ToolItem {
     /// How long a call may take; defaults to the timeout of the agent's policy. Not sent to the model.
     #[serde(skip)]
     pub timeout: Option<Duration>,
+    /// Whether the handler asks a person, by [`ToolReply::ask`](crate::ToolReply::ask); not sent to the model.
+    // ASK-04
+    #[serde(skip)]
+    pub asks: bool,
     /// The origin of the tool; not sent to the model.
     #[serde(skip)]
     pub source: Option<ToolSource>,
@@ -133,6 +137,7 @@ impl ToolItem {
             parameters: None,
             effect: Effect::default(),
             timeout: None,
+            asks: false,
             source: None,
             lenient: false,
             provider_tools: Vec::new(),
@@ -189,6 +194,13 @@ impl ToolItem {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Says that the handler asks a person.
+    #[must_use]
+    pub fn asks(mut self) -> Self {
+        self.asks = true;
         self
     }
 

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Presenter, ReplyLimit, ToolHost, ToolReply};
 use crate::BoxFuture;
 use crate::conversation::{ConversationView, Message};
+use crate::decision::{Decision, decided};
 use crate::error::Result;
 use crate::event::TurnInfo;
 use crate::log::Logger;
@@ -144,6 +146,35 @@ impl<'a> ToolContext<'a> {
     /// ```
     pub fn progress(&self, done: f64, total: Option<f64>, text: &str) {
         self.host.progress(done, total, text);
+    }
+
+    /// Returns the value that was decided about the question that this handler [has asked](ToolReply::ask), `None` before
+    /// that. A handler whose question was rejected does not run again.
+    ///
+    /// # Errors
+    /// `E_DECISION_INVALID` when the value is no `T`.
+    // ASK-04
+    pub fn decision<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        decided(self.decisions()?, None)
+    }
+
+    /// Returns the value that was decided about the question with this [name](crate::Question::named), as
+    /// [`ToolContext::decision`] does.
+    ///
+    /// # Errors
+    /// As there.
+    // ASK-04
+    pub fn decision_of<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        decided(self.decisions()?, Some(name))
+    }
+
+    /// Returns what was decided about the questions of this handler, for a linkage.
+    ///
+    /// # Errors
+    /// When a host of an older version does not know.
+    #[doc(hidden)]
+    pub fn decisions(&self) -> Result<Vec<Decision>> {
+        self.host.decisions()
     }
 
     /// Returns the conversation as it was when the model asked for the call: [`message`](Self::message) is the newest

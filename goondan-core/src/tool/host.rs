@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::conversation::Message;
 use crate::conversation::host::ConversationHost;
+use crate::decision::Decision;
 use crate::error::Result;
 use crate::event::TurnInfo;
 use crate::log::Logger;
@@ -36,6 +37,11 @@ pub trait ToolHost: Send + Sync {
     fn logger(&self) -> Logger<'_>;
     /// Tells how far the call is.
     fn progress(&self, done: f64, total: Option<f64>, text: &str);
+    /// Returns what was decided about the questions of the handler about this call.
+    ///
+    /// # Errors
+    /// When a host of an older version does not know.
+    fn decisions(&self) -> Result<Vec<Decision>>;
     /// Returns the host that reaches other agents and models.
     fn agents(&self) -> &dyn AgentsHost;
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::conversation::{FilePart, Part, PartExt, Rewrite, TextPart, ToolOutput, ToolResultPart};
 use crate::depth::{self, MAX_DEPTH};
 use crate::error::{Error, ErrorCode, Result};
+use crate::question::Question;
 
 /// What a tool answers: text, a JSON value, or text and files, and whether the tool failed.
 ///
@@ -36,6 +37,8 @@ pub struct ToolReply {
     /// Text, JSON that is no string, or content of texts and files.
     output: ToolOutput,
     is_error: bool,
+    /// What the handler asks instead of acting.
+    question: Option<Box<Question>>,
 }
 
 /// A part of the content of a [`ToolReply`].
@@ -50,7 +53,7 @@ pub enum ReplyPart {
 
 impl ToolReply {
     fn new(output: ToolOutput) -> Self {
-        Self { output, is_error: false }
+        Self { output, is_error: false, question: None }
     }
 
     /// A reply with this text.
@@ -73,6 +76,57 @@ impl ToolReply {
 
     pub(super) fn of_parts(parts: Vec<Part>) -> Self {
         Self::new(ToolOutput::Content(parts))
+    }
+
+    /// Asks a person, or a program, before the tool acts: the call waits for the decision, on the disk, for as long as it
+    /// takes. Then the handler runs again from its start, and [`ToolContext::decision`] returns what was decided. If that
+    /// is a rejection, it does not run, and the model reads why.
+    ///
+    /// The tool says so in its declaration, `#[tool(asks)]`. A handler that asks has not acted; what it does before it asks
+    /// happens again. A [`Question::named`] tells several questions of a handler apart; one that is decided is not asked
+    /// again.
+    ///
+    /// ```
+    /// use goondan::decision::Question;
+    /// use goondan::prelude::*;
+    /// use goondan::tool::ToolReply;
+    ///
+    /// # struct Shop;
+    /// # #[goondan::extension(name = "shop")]
+    /// # impl Shop {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Sends a parcel.
+    /// #[tool(asks)]
+    /// async fn send(&self, ctx: &ToolContext<'_>) -> Result<ToolReply> {
+    ///     let Some(carrier) = ctx.decision::<String>()? else {
+    ///         return Ok(ToolReply::ask(Question::choose("Which carrier?", ["Post", "Express"])));
+    ///     };
+    ///     Ok(ToolReply::text(format!("sent with {carrier}")))
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// [`ToolContext::decision`]: crate::ToolContext::decision
+    // ASK-04
+    pub fn ask(question: Question) -> Self {
+        // What a host reads that does not know questions.
+        let text = format!("the tool asks, and cannot be answered here: {}", question.text);
+        Self { question: Some(Box::new(question)), ..Self::text(text).failed() }
+    }
+
+    /// Returns the question, if the handler asks instead of answering.
+    pub fn question(&self) -> Option<&Question> {
+        self.question.as_deref()
+    }
+
+    /// Returns the question, if the handler asks instead of answering.
+    #[doc(hidden)]
+    pub fn take_question(&mut self) -> Option<Box<Question>> {
+        self.question.take()
     }
 
     /// Adds a file. What the reply held before becomes content: JSON becomes a text.
@@ -266,17 +320,21 @@ impl From<ReplyPart> for Part {
     }
 }
 
-/// A reply as it crosses to another binary: `{"output": …, "isError": true}`, the output as in a message.
+/// A reply as it crosses to another binary: `{"output": …, "isError": true}`, the output as in a message,
+/// and `ask` with the question of one that asks.
 #[derive(Clone, Debug)]
 pub struct WireReply(pub ToolReply);
 
 impl Serialize for WireReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(ToolReply { output, is_error }) = self;
+        let Self(ToolReply { output, is_error, question }) = self;
         let mut members = serializer.serialize_struct("WireReply", 2)?;
         members.serialize_field("output", output)?;
         if *is_error {
             members.serialize_field("isError", is_error)?;
+        }
+        if let Some(question) = question {
+            members.serialize_field("ask", question)?;
         }
         members.end()
     }
@@ -290,12 +348,14 @@ impl<'de> Deserialize<'de> for WireReply {
             output: Value,
             #[serde(default)]
             is_error: bool,
+            #[serde(default)]
+            ask: Option<Box<Question>>,
         }
-        let Members { output, is_error } = Members::deserialize(deserializer)?;
+        let Members { output, is_error, ask: question } = Members::deserialize(deserializer)?;
         let reply = match ToolOutput::read(output).map_err(D::Error::custom)? {
             ToolOutput::Json(value) => ToolReply::from(value),
             output => ToolReply::new(output),
         };
-        Ok(Self(ToolReply { is_error, ..reply }))
+        Ok(Self(ToolReply { is_error, question, ..reply }))
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Tool<'m> {
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
     pub(crate) blocking: bool,
+    /// Whether its handler asks a person.
+    pub(crate) asks: bool,
     pub(crate) present: Option<Present<'m>>,
 }
 

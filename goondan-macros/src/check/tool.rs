@@ -20,14 +20,14 @@ pub(super) fn tool<'m>(
     extension: Option<&LitStr>,
     errors: &mut Errors,
 ) -> Option<Tool<'m>> {
-    are_known("tool", &helper.args, &["name", "effect", "timeout", "blocking", "present"], errors);
+    are_known("tool", &helper.args, &["name", "effect", "timeout", "blocking", "asks", "present"], errors);
     let name = name(helper, function, extension, errors);
     let effect = effect(helper, errors);
     let timeout = timeout(helper, errors);
-    let blocking = blocking(helper, errors);
+    let [blocking, asks] = ["blocking", "asks"].map(|word| flag(word, helper, errors));
     let present = present(helper, errors);
     signature::check_tool(block, function, blocking, errors);
-    Some(Tool { function, name: name?, effect: effect?, timeout: timeout?, blocking, present: present? })
+    Some(Tool { function, name: name?, effect: effect?, timeout: timeout?, blocking, asks, present: present? })
 }
 
 /// Models, logs and other extensions refer to a tool by this name, so one grammar applies everywhere (TOOL-01).
@@ -168,11 +168,11 @@ fn milliseconds(text: &str) -> Option<u64> {
     sum
 }
 
-/// A flag without a value: it describes the function itself.
-fn blocking(helper: &Helper, errors: &mut Errors) -> bool {
-    let Some(arg) = helper.args.get("blocking") else { return false };
+/// A word without a value: it describes the function itself.
+fn flag(word: &str, helper: &Helper, errors: &mut Errors) -> bool {
+    let Some(arg) = helper.args.get(word) else { return false };
     if arg.value.is_some() {
-        errors.at(arg, "option `blocking` takes no value; write `blocking`, or remove it");
+        errors.at(arg, format!("option `{word}` takes no value; write `{word}`, or remove it"));
     }
     true
 }

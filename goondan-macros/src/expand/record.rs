@@ -81,7 +81,8 @@ fn tool(tool: &Tool<'_>) -> String {
     let (name, description) = (json_string(&tool.name), json_string(&doc_comment(&tool.function.attrs)));
     let effect = json_string(tool.effect.as_str());
     let timeout = tool.timeout.map_or("null".to_owned(), |time| time.to_string());
-    format!("{{\"name\":{name},\"description\":{description},\"effect\":{effect},\"timeoutMs\":{timeout}}}")
+    let asks = if tool.asks { ",\"asks\":true" } else { "" };
+    format!("{{\"name\":{name},\"description\":{description},\"effect\":{effect},\"timeoutMs\":{timeout}{asks}}}")
 }
 
 /// `texts` as JSON strings, separated by commas.

@@ -30,6 +30,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let effect = Ident::new(tool.effect.variant(), Span::mixed_site());
     let timeout =
         tool.timeout.map(|time| quote_spanned!(Span::mixed_site()=> .timeout(__goondan::Duration::from_millis(#time))));
+    let asks = tool.asks.then(|| quote_spanned!(Span::mixed_site()=> .asks()));
     let line = match &tool.present {
         Some(Present::Line(line)) => {
             Some(quote_spanned!(Span::mixed_site()=> .line(__goondan::LineTemplate::new(#line))))
@@ -52,6 +53,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
                     .description(#description)
                     .effect(__goondan::Effect::#effect)
                     #timeout
+                    #asks
                     #line;
 
             fn parameters() -> __goondan::Value {

@@ -219,6 +219,7 @@ fn add_tool(
         schema,
         effect: item.effect,
         timeout: item.timeout,
+        asks: item.asks,
         log: Arc::clone(active.handle()) as Arc<dyn LogHost>,
         extension: extension.clone(),
         presenter: PresenterState::default(),

@@ -24,6 +24,8 @@ pub(super) struct Asking {
     is_edited_since: bool,
     /// How many decisions the turn has.
     decisions: usize,
+    /// How many decisions there are about the call.
+    rounds: usize,
     /// The questions of layers in this run.
     asked: Vec<(QuestionId, Question)>,
     /// What layers show of the call in this run.
@@ -32,6 +34,8 @@ pub(super) struct Asking {
 
 /// The most that layers show of a call.
 const MAX_SHOWN: usize = 8;
+/// How often the handler of a call may ask.
+const MAX_ROUNDS: usize = 32;
 
 /// A decision about a question of the wait.
 struct Decided {
@@ -65,6 +69,7 @@ impl Asking {
             edited: of_call().rev().find_map(Decision::args).cloned(),
             is_edited_since: since.into_iter().any(|decision| decision.args().is_some()),
             decisions: decisions.len(),
+            rounds: of_call().count(),
             wait: Some(wait.clone()),
             asked: Vec::new(),
             shown: Vec::new(),
@@ -119,6 +124,44 @@ impl Asking {
         of_layer.inspect(|decided| decided.is_read.store(true, Ordering::Relaxed)).map(Decided::with_id).collect()
     }
 
+    /// Returns what was decided about the questions of the handler.
+    // ASK-04
+    pub(super) fn decisions_of_handler(&self) -> Vec<Decision> {
+        let of_handler = |decided: &&Decided| self.asked_before(&decided.question).is_some_and(|it| it.of_handler);
+        self.decided.iter().filter(of_handler).map(Decided::with_id).collect()
+    }
+
+    fn asked_before(&self, id: &QuestionId) -> Option<&AskedQuestion> {
+        self.wait.iter().flat_map(|wait| &wait.questions).find(|asked| asked.by == *id)
+    }
+
+    /// Returns the wait that a call enters whose handler asks. `begin` is a wait without questions.
+    ///
+    /// # Errors
+    /// `E_TOOL_ASKS` when the handler asks again what is decided, or too much.
+    // ASK-04
+    pub(super) fn wait_of_handler(&self, id: QuestionId, question: Question, mut begin: Wait) -> Result<Box<Wait>> {
+        let before = self.asked_before(&id);
+        if before.is_some_and(|asked| asked.question == question) {
+            return Err(Error::new(ErrorCode::TOOL_ASKS, "the tool has asked again what is decided")
+                .suggest("let its handler read the decision: `ctx.decision`, or `ctx.decision_of` if it has a name"));
+        }
+        let known = self.wait.iter().flat_map(|wait| &wait.questions);
+        let kept: Vec<_> = known.filter(|asked| asked.by != id).cloned().collect();
+        if self.rounds >= MAX_ROUNDS {
+            return Err(Error::new(
+                ErrorCode::TOOL_ASKS,
+                format!("the tool has asked {MAX_ROUNDS} times about one call"),
+            )
+            .suggest("let its handler ask for all at once: a form, by `Question::expecting`"));
+        }
+        begin = begin.question(AskedQuestion::of_handler(id, question).after(self.decisions));
+        // Those that are decided do not expire any more.
+        begin.questions.extend(kept);
+        begin.shown.clone_from(&self.shown);
+        Ok(Box::new(begin))
+    }
+
     /// Returns whether an extension has asked about the call, now or before.
     pub(super) fn has_asked(&self, extension: &ExtensionName) -> bool {
         let before = self.wait.iter().flat_map(|wait| &wait.questions).map(|asked| &asked.by);
@@ -147,7 +190,8 @@ impl Asking {
                 open.push(asked.clone());
                 continue;
             };
-            if !decided.is_read.load(Ordering::Relaxed) {
+            // The handler of the tool reads its decision when it runs.
+            if !asked.of_handler && !decided.is_read.load(Ordering::Relaxed) {
                 return Err(gone(&asked.by));
             }
             let is_approved = match (decided.decision.args(), &self.wait) {

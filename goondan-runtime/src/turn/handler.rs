@@ -7,11 +7,12 @@ use std::pin::pin;
 use goondan_core::host::panic::catch_panics;
 use goondan_core::host::{ConversationHost, ReplySize, ToolHost};
 use goondan_core::{
-    AgentsHost, Effect, Error, ErrorCode, Logger, Message, Result, Span, ToolCallId, ToolContext, ToolName, ToolReply,
-    TurnInfo,
+    AgentsHost, Decision, Effect, Error, ErrorCode, Logger, Message, Result, Span, ToolCallId, ToolContext, ToolName,
+    ToolReply, TurnInfo,
 };
 use serde_json::Value;
 
+use super::asking::Asking;
 use super::limit::within;
 use super::progress::CallProgress;
 use super::requests::Requests;
@@ -27,6 +28,7 @@ pub(super) struct HandlerHost<'a> {
     tool: &'a Tool,
     requests: Requests<'a>,
     progress: CallProgress,
+    asking: Option<&'a Asking>,
 }
 
 impl<'a> HandlerHost<'a> {
@@ -35,9 +37,10 @@ impl<'a> HandlerHost<'a> {
         span: Span,
         id: &'a ToolCallId,
         (name, tool): (&'a ToolName, &'a Tool),
+        asking: Option<&'a Asking>,
     ) -> Self {
         let requests = step.requests.in_call(id, span.id).of_tool(&tool.extension);
-        Self { step, id, name, tool, requests, progress: CallProgress::default() }
+        Self { step, id, name, tool, requests, progress: CallProgress::default(), asking }
     }
 
     /// Takes the input, and runs the handler within the time limit of the tool. The model reads an error.
@@ -101,6 +104,10 @@ impl ToolHost for HandlerHost<'_> {
 
     fn max_output(&self) -> u64 {
         self.step.max_output()
+    }
+
+    fn decisions(&self) -> Result<Vec<Decision>> {
+        Ok(self.asking.map(Asking::decisions_of_handler).unwrap_or_default())
     }
 
     fn logger(&self) -> Logger<'_> {

@@ -6,12 +6,12 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use goondan_core::host::depth::Unchecked;
+use goondan_core::host::depth::{self, Unchecked};
 use goondan_core::host::directive::ReplyWith;
 use goondan_core::host::{Apply, CallHost, CoreRun, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
-    Decision, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Question, Result, RuntimeEvent, Shown, Span,
-    ToolCallId, ToolCallResult, ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo, Wait,
+    Decision, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Question, QuestionId, Result, RuntimeEvent, Shown,
+    Span, ToolCallId, ToolCallResult, ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -25,6 +25,7 @@ use super::prepared::PreparedReply;
 use super::presented::{Presented, before};
 use super::shared::Shared;
 use super::step_calls::StepCalls;
+use crate::registry::Tool;
 use crate::schema::{Schema, summary};
 
 /// The outcome of a call.
@@ -236,7 +237,40 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             presentation: before(tool, self.args()),
         });
         self.step.reporter.deliver().await;
-        HandlerHost::new(self.step, self.span, &self.request.id, (name, tool)).run(&mut input).await
+        let asking = self.asking.as_deref();
+        let handler = HandlerHost::new(self.step, self.span, &self.request.id, (name, tool), asking);
+        let mut reply = handler.run(&mut input).await?;
+        match reply.take_question() {
+            Some(question) => self.ask_of_handler(tool, *question).await,
+            None => Ok(reply),
+        }
+    }
+
+    /// Lets the call wait for the question of its handler, which has not acted.
+    // ASK-04
+    #[cold]
+    async fn ask_of_handler(&mut self, tool: &Tool, question: Question) -> Result<ToolReply> {
+        let part = || format!("tool `{}`", self.request.name);
+        if !tool.asks {
+            return Err(Error::new(ErrorCode::TOOL_ASKS, "the tool asks, and its declaration does not say so")
+                .suggest("write `#[tool(asks)]`")
+                .at(&tool.extension, part()));
+        }
+        if let Some(schema) = &question.schema {
+            let checked = depth::check(schema).map_err(|error| error.refuse("the schema of a question"));
+            checked.and_then(|()| Schema::compile(schema)).map_err(|error| error.at(&tool.extension, part()))?;
+        }
+        let id = QuestionId::new(tool.extension.clone(), self.request.name.clone(), question.name.clone());
+        let mut asking = self.asking.take().unwrap_or_default();
+        asking.after(self.journal.lock().await.decisions());
+        let wait = asking.wait_of_handler(id, question, self.begin_wait(self.args()));
+        self.asking = Some(asking);
+        let mut wait = wait.map_err(|error| error.at(&tool.extension, part()))?;
+        wait.withdrawn = self.once_started;
+        let waits = Waiting::Asked(wait);
+        let error = waiting(&waits);
+        self.waiting = Some(waits);
+        Err(error)
     }
 
     /// Makes the call durable, and its start if it must not run twice, before the handler has an effect.

@@ -59,6 +59,7 @@ pub mod surface;
 pub mod texts;
 pub mod tokens;
 pub mod tools;
+pub mod tools_ask;
 pub mod tools_late;
 pub mod turn;
 pub mod turns;

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::host::ToolCallHost;
 use super::shared_members;
-use crate::decision::{Decision, Verdict};
+use crate::decision::{Decision, decided};
 use crate::depth::check;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::Frame;
 use crate::question::Question;
@@ -164,7 +164,7 @@ impl ToolCallContext<'_> {
     /// `E_DECISION_INVALID` when the value is no `T`.
     // ASK-01
     pub fn decision<T: DeserializeOwned>(&self) -> Result<Option<T>> {
-        self.decided(None)
+        decided(self.decisions()?, None)
     }
 
     /// Returns the value that was decided about the question with this [name](Question::named), as
@@ -173,20 +173,7 @@ impl ToolCallContext<'_> {
     /// # Errors
     /// As there.
     pub fn decision_of<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
-        self.decided(Some(name))
-    }
-
-    fn decided<T: DeserializeOwned>(&self, name: Option<&str>) -> Result<Option<T>> {
-        let decisions = self.decisions()?;
-        let is_named = |decision: &Decision| decision.question.as_ref().and_then(|it| it.name.as_deref()) == name;
-        match decisions.into_iter().find(is_named).map(|decision| decision.verdict) {
-            None => Ok(None),
-            Some(Verdict::Reject { reason }) => Err(Error::rejected(reason)),
-            Some(Verdict::Accept { value, .. }) => T::deserialize(value).map(Some).map_err(|error| {
-                Error::new(ErrorCode::DECISION_INVALID, format!("the value of the decision does not fit: {error}"))
-                    .suggest("let the question expect a value of the type that is read")
-            }),
-        }
+        decided(self.decisions()?, Some(name))
     }
 
     /// Returns what was decided about the questions of this function, for a linkage.

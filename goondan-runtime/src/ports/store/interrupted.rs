@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use goondan_core::{
     AgentEvent, AskedQuestion, Decision, EventId, ExtensionName, MessageEvent, ModelFinish, ToolCallId, ToolError,
-    TurnId, Wait,
+    TurnId, Verdict, Wait,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,7 +27,8 @@ pub struct Interrupted {
     pub digest: Option<EventDigest>,
     /// Its recorded message events.
     pub events: Vec<MessageEvent>,
-    /// The calls that were recorded with [`Journal::start_call`](super::Journal::start_call).
+    /// The calls that were recorded with [`Journal::start_call`](super::Journal::start_call), but for those whose start was
+    /// [withdrawn](Wait::withdrawn) when the turn was suspended.
     pub started: Vec<ToolCallId>,
     /// What the runtime noted beside them.
     pub facts: Facts,
@@ -75,7 +76,10 @@ impl Interrupted {
                 self.events.truncate(keep);
                 self.facts.resumed(keep);
             }
-            TurnRecord::Suspended(waits, state) => self.facts.suspended(waits, state),
+            TurnRecord::Suspended(waits, state) => {
+                self.started.retain(|call| !waits.iter().any(|wait| wait.withdrawn && wait.call == *call));
+                self.facts.suspended(waits, state);
+            }
             TurnRecord::Decided(decision) => self.facts.decided(*decision),
         }
     }
@@ -291,6 +295,15 @@ impl Facts {
         Self { waits: self.waits.clone(), decisions: self.decisions.clone(), ..Self::default() }
     }
 
+    /// Returns the decision as it may be stored and told: without its value, if its question is one for a secret.
+    // ASK-04
+    pub(crate) fn storable(&self, decision: &Decision) -> Decision {
+        let questions = self.waits.iter().filter(|wait| wait.call == decision.call).flat_map(|wait| &wait.questions);
+        let mut of_decision = questions.filter(|asked| decision.question.as_ref() == Some(&asked.by));
+        let is_secret = of_decision.any(|asked| asked.question.is_secret());
+        if is_secret && !decision.is_rejection() { decision.withheld() } else { decision.clone() }
+    }
+
     /// Returns the calls that still wait for a decision.
     pub fn undecided(&self) -> impl Iterator<Item = &Wait> {
         self.waits.iter().filter(|wait| self.rejection(&wait.call).is_none() && self.open(wait).next().is_some())
@@ -321,7 +334,7 @@ impl Facts {
     /// Returns what was decided about a question: the first decision after it was asked counts.
     // ASK-02
     pub(crate) fn answer_in<'d>(decisions: &'d [Decision], wait: &Wait, asked: &AskedQuestion) -> Option<&'d Decision> {
-        let mut later = decisions.iter().skip(asked.after);
+        let mut later = decisions.iter().skip(asked.after).filter(|decision| decision.verdict != Verdict::Withheld);
         later.find(|decision| decision.call == wait.call && decision.question.as_ref() == Some(&asked.by))
     }
 

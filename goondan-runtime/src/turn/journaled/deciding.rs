@@ -1,7 +1,9 @@
 //! A turn whose calls wait for decisions.
 // ASK-01, ASK-02
 
-use goondan_core::{AgentEvent, Decision, Error, ErrorCode, OnInput, Result, Timestamp, ToolCallId, Verdict, Wait};
+use goondan_core::{
+    AgentEvent, Decision, Error, ErrorCode, OnInput, Result, Secret, Timestamp, ToolCallId, Verdict, Wait,
+};
 use serde_json::{Map, Value, json};
 
 use super::JournaledConversation;
@@ -69,6 +71,7 @@ impl JournaledConversation {
         let suspended = self.journal.suspend(Suspend::new(&open.id, &state).waits(&waits)).await;
         match self.notice(suspended) {
             Ok(()) => {
+                waits.iter().filter(|wait| wait.withdrawn).for_each(|wait| _ = self.started.remove(&wait.call));
                 self.facts.suspended(waits, state);
                 Ok(())
             }
@@ -125,8 +128,14 @@ impl JournaledConversation {
     }
 
     async fn take(&mut self, decisions: Vec<Decision>) -> Result<()> {
-        let recorded = self.journal.decide(&decisions);
+        let stored: Vec<_> = decisions.iter().map(|decision| self.facts.storable(decision)).collect();
+        let recorded = self.journal.decide(&stored);
         self.notice(recorded)?;
+        for (decision, _) in decisions.iter().zip(&stored).filter(|(decision, stored)| decision != stored) {
+            if let Verdict::Accept { value: Value::String(text), .. } = &decision.verdict {
+                self.secrets.push(Secret::new(text.as_str()));
+            }
+        }
         // Before they are synced: they may be on the disk also if that fails.
         decisions.into_iter().for_each(|decision| self.facts.decided(decision));
         self.flush(Durability::Synced).await
@@ -193,6 +202,9 @@ fn checked(
     let Some(wait) = facts.waits.iter().find(|wait| wait.call == decision.call) else {
         return Err(not_waiting(Some(&decision)));
     };
+    if decision.verdict == Verdict::Withheld {
+        return Err(invalid(&decision, "it has no value"));
+    }
     if let Some(first) = facts.rejection(&wait.call) {
         return Err(taken(first));
     }
@@ -202,7 +214,7 @@ fn checked(
             let asked = wait.questions.iter().find(|asked| asked.by == *id);
             let asked = asked.ok_or_else(|| invalid(&decision, "no such question was asked about it"))?;
             match facts.answer(wait, asked) {
-                Some(first) => return Err(taken(first)),
+                Some(first) => return Err(taken(&facts.storable(first))),
                 None => asked,
             }
         }
@@ -213,7 +225,8 @@ fn checked(
             (Some(_), _) => return Err(invalid(&decision, "it has several questions, and the decision names none")),
             (None, _) => {
                 let mut answers = wait.questions.iter().filter_map(|asked| facts.answer(wait, asked));
-                return Err(answers.next_back().map_or_else(|| not_waiting(Some(&decision)), taken));
+                let first = answers.next_back().map(|first| facts.storable(first));
+                return Err(first.map_or_else(|| not_waiting(Some(&decision)), |first| taken(&first)));
             }
         },
     };

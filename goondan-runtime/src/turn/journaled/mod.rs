@@ -18,8 +18,8 @@ use std::sync::Arc;
 use goondan_core::host::{ConversationExt, IdSet, MessageExt, ToolCallResultExt, WireError};
 use goondan_core::{
     Applied, BoxFuture, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result,
-    Role, RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId, Verdict,
-    Wait,
+    Role, RuntimeEvent, Secret, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
+    Verdict, Wait,
 };
 use serde_json::Value;
 
@@ -47,6 +47,8 @@ pub(crate) struct JournaledConversation {
     open_turn: Option<OpenTurn>,
     /// The calls of the open turn that have started and must not run twice (EFFECT-01).
     started: IdSet<ToolCallId>,
+    /// What persons have answered that is masked from then on.
+    secrets: Vec<Secret>,
     /// What is known of the open turn beside its events.
     pub(super) facts: Facts,
     /// Why the store could not be reached in the turn that runs, or that the instance is lost to another process.
@@ -113,6 +115,7 @@ impl JournaledConversation {
             states,
             open_turn,
             started,
+            secrets: Vec::new(),
             facts,
             unavailable: None,
             orphans: Vec::new(),
