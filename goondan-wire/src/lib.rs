@@ -36,6 +36,7 @@
 //! # Layout
 //! Each module uses only those above it in this list.
 //!
+//! - `decide`: a line of input that decides about a call
 //! - `end`: how a turn ended
 //! - `update`: what happens meanwhile
 //! - `updates`: from the stream of a turn
@@ -46,11 +47,13 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod decide;
 mod end;
 mod update;
 #[cfg(feature = "runtime")]
 mod updates;
 
+pub use decide::{DecideLine, Deciding};
 pub use end::{Background, ErrorBody, TurnEnd};
 pub use update::{Reported, Update};
 #[cfg(feature = "runtime")]

@@ -1,12 +1,17 @@
 //! Tool calls that wait for a decision, as people read them.
 // ASK-01
 
-use goondan::decision::{AskedQuestion, Wait};
+use goondan::decision::{AnswerKind, AnswerOption, AskedQuestion, Question, Wait};
 use goondan::event::Shown;
 use goondan::{Map, Value};
 
 use super::shown::indented;
-use super::{Style, Styled, diff, first_line};
+use super::{Style, Styled, clean, diff, first_line};
+
+/// The most answers to choose from that are listed.
+const MAX_OPTIONS: usize = 50;
+/// The most characters of one.
+const MAX_TITLE: usize = 200;
 
 /// How much of long arguments and differences is printed.
 #[derive(Clone, Copy)]
@@ -60,8 +65,40 @@ pub(crate) fn is_cut(wait: &Wait) -> bool {
 
 /// Appends a question with the extension that asks it.
 pub(crate) fn question(page: Styled, asked: &AskedQuestion) -> Styled {
-    let text = asked.question.text.trim().replace('\n', "\n  ");
-    page.text(&format!("  {} asks: {text}\n", asked.by.extension))
+    let Question { text, .. } = &asked.question;
+    let page = page.text(&format!("  {} asks: {}\n", asked.by.extension, text.trim().replace('\n', "\n  ")));
+    match asked.question.kind() {
+        AnswerKind::Choose(options) | AnswerKind::ChooseSeveral(options) => {
+            let line = |(index, option): (usize, &AnswerOption)| {
+                format!("  {:>3}  {}\n", index + 1, first_line(&option.title, MAX_TITLE))
+            };
+            let lines: String = options.iter().enumerate().map(line).take(MAX_OPTIONS).collect();
+            let page = page.text(&lines);
+            match options.len().saturating_sub(MAX_OPTIONS) {
+                0 => page,
+                more => page.paint(Style::Dim, &format!("       … {more} more\n")),
+            }
+        }
+        // The whole of it: its end says where it leads as much as its beginning.
+        AnswerKind::Address(url) => {
+            let page = page.text("  ").text(&clean(&url)).text("\n");
+            match host(&url) {
+                Some(host) if host.is_ascii() => page.paint(Style::Dim, &format!("  at {host}\n")),
+                Some(host) => {
+                    page.text(&format!("  at {}, a name with letters that may look like others\n", clean(host)))
+                }
+                None => page,
+            }
+        }
+        _ => page,
+    }
+}
+
+/// Returns the host that an address leads to.
+fn host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    authority.rsplit('@').next().filter(|host| !host.is_empty())
 }
 
 /// Returns calls and what is asked about them.
@@ -111,5 +148,20 @@ mod tests {
         assert!(page.starts_with("? fs__write  (call-1)\n  {\"text\":\"xxx"), "{}", &page[..40]);
         assert!(page.contains("… (1048587 characters)\n") && page.len() < 5_000, "{}", page.len());
         assert!(page.ends_with("  approval asks: Write\n  ␛[2J it?\n"), "{page}");
+    }
+
+    #[test]
+    fn answers_and_addresses_are_shown() {
+        let shown = |question: Question| {
+            let asked = AskedQuestion::new(QuestionId::new("e".parse().unwrap(), "ask", None), question);
+            super::question(Styled::new(false), &asked).as_str().to_owned()
+        };
+        assert_eq!(shown(Question::choose("Which?", ["a\nb", "c"])), "  e asks: Which?\n    1  a\n    2  c\n");
+        let many = shown(Question::choose_several("Which?", (0..60).map(|number| number.to_string())));
+        assert!(many.ends_with("   50  49\n       … 10 more\n"), "{many}");
+        let address = |url: &str| shown(Question::for_address("Open it.", url));
+        let url = "https://example.org@evil.example:8443/a?b#c";
+        assert_eq!(address(url), format!("  e asks: Open it.\n  {url}\n  at evil.example:8443\n"));
+        assert!(address("https://exаmple.org/").ends_with("a name with letters that may look like others\n"));
     }
 }

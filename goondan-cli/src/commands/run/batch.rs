@@ -10,15 +10,16 @@ use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
 use goondan::middleware::{FinishReason, TurnResult};
-use goondan::{Error, ErrorCode, Result};
+use goondan::wire::DecideLine;
+use goondan::{Error, ErrorCode, Map, Result, Value};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::Work;
 use super::background::heading;
 use super::conversation::OpenConversation;
 use super::reload::describe;
 use super::signals::{AFTER_INTERRUPT, Signal, Signals, TurnEnd};
+use super::{Work, principal};
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
 use crate::output::answer::{self, AnswerFormat};
@@ -105,11 +106,22 @@ impl<'a> Batch<'a> {
             let Some(line) = line.transpose()? else { break };
             match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => {}
-                Ok(text) => match self.turn(line_work(text)).await? {
-                    Flow::Continue => {}
-                    Flow::Stop => return Ok(self.outcome()),
-                    Flow::Exit(outcome) => return Ok(outcome),
-                },
+                Ok(text) => {
+                    let work = match line_work(text, self.args.json) {
+                        Ok(work) => work,
+                        Err(error) => {
+                            self.failed = true;
+                            let message = format!("line {number} of standard input is no decision: {error}");
+                            output::report(&Error::new(ErrorCode::USAGE, message).suggest(DECIDE_LINE));
+                            continue;
+                        }
+                    };
+                    match self.turn(work).await? {
+                        Flow::Continue => {}
+                        Flow::Stop => return Ok(self.outcome()),
+                        Flow::Exit(outcome) => return Ok(outcome),
+                    }
+                }
                 Err(error) => {
                     self.failed = true;
                     let message = format!("line {number} of standard input is not UTF-8 text");
@@ -240,9 +252,21 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Returns the turn for a line of the input.
-fn line_work(line: &str) -> Work {
-    Work::Event(Box::new(line.trim_end_matches(['\n', '\r']).into()))
+/// The form of a line that decides.
+const DECIDE_LINE: &str = r#"write {"decide": {"call": "…"}}, with "value", "args" or "reject""#;
+
+/// Returns the turn for a line of the input: of a program, which reads JSON, a line may be a decision.
+// ASK-04
+fn line_work(line: &str, is_program: bool) -> serde_json::Result<Work> {
+    let is_object = |line: &str| line.trim_start().starts_with('{');
+    if is_program && is_object(line) {
+        let members = serde_json::from_str::<Map<String, Value>>(line);
+        if members.is_ok_and(|members| members.contains_key("decide")) {
+            let DecideLine { decide, .. } = serde_json::from_str(line)?;
+            return Ok(Work::Decide(vec![decide.into_decision().by(principal())]));
+        }
+    }
+    Ok(Work::Event(Box::new(line.trim_end_matches(['\n', '\r']).into())))
 }
 
 fn flow(printed: io::Result<()>) -> Result<Flow> {

@@ -1,77 +1,166 @@
 //! The question about a tool call that waits, and what a person types at it.
 // ASK-01
 
-use goondan::Value;
-use goondan::decision::AskedQuestion;
+use goondan::decision::{AnswerKind, AnswerOption, AskedQuestion};
+use goondan::{Value, json};
 
 /// An answer that was typed at a question.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Typed {
-    Yes,
+    /// Yes, with the value that the question expects.
+    Yes(Value),
     /// Why the call does not run.
     No(String),
     /// The arguments are to be edited.
     Edit,
-    /// Calls like this one are to be approved from now on.
-    Always,
     /// A value is to be typed.
     Value,
     /// All of the call is to be shown.
     Details,
-    /// A blank line.
+    /// A blank line, or a key that the question does not take.
     Nothing,
     /// A command of the conversation, such as `/help`.
     Command,
+    /// It is none of the answers.
+    Unfit(String),
 }
 
-/// The answers that a question takes beside yes, no and a reason.
-#[derive(Clone, Copy, Debug)]
+/// The answers that a question takes.
+#[derive(Clone, Debug)]
 pub(crate) struct Choices {
-    /// Whether the question takes `always`.
+    kind: AnswerKind,
+    /// Whether it takes `always`.
     always: bool,
-    /// Whether it expects a value that is neither yes nor always.
-    value: bool,
     /// Whether a part of the call is not shown yet.
     details: bool,
 }
 
 impl Choices {
     pub(crate) fn of(asked: &AskedQuestion, details: bool) -> Self {
-        let Some(schema) = &asked.question.schema else { return Self { always: false, value: false, details } };
+        let Some(schema) = &asked.question.schema else {
+            return Self { kind: asked.question.kind(), always: false, details };
+        };
         let always = find(schema, &|members| members.get("properties").is_some_and(|it| it.get("always").is_some()));
+        // Also one that takes yes among others.
         let yes = find(schema, &|members| match members.get("type") {
             Some(Value::Array(types)) => types.iter().any(|it| it == "boolean"),
-            kind => kind.is_none_or(|it| it == "boolean") && !members.contains_key("anyOf"),
+            kind => {
+                kind.is_none_or(|it| it == "boolean")
+                    && !["anyOf", "oneOf", "enum"].iter().any(|it| members.contains_key(*it))
+            }
         });
-        Self { always, value: !yes, details }
+        let kind = match asked.question.kind() {
+            AnswerKind::Form if yes => AnswerKind::Confirm,
+            kind => kind,
+        };
+        Self { kind, always, details }
+    }
+
+    /// Returns whether what is typed is not to be seen.
+    pub(crate) fn are_secret(&self) -> bool {
+        self.kind == AnswerKind::Secret
     }
 
     /// Returns the line that says what can be typed.
-    pub(crate) fn line(self) -> String {
-        let yes = if self.value { "[v]alue" } else { "[y]es" };
+    pub(crate) fn line(&self) -> String {
+        let answer = match &self.kind {
+            AnswerKind::Choose(_) => "a number or its text  /no, or say why not",
+            AnswerKind::ChooseSeveral(_) => "numbers, such as 1 3, or 0 for none  /no, or say why not",
+            AnswerKind::Text => "a text  /no and why not",
+            AnswerKind::Secret => "a text, which is not shown  /no and why not",
+            AnswerKind::Address(_) => "[y]es, when it is done  [n]o, or say why not",
+            AnswerKind::Confirm => "[y]es  [n]o, or say why not",
+            _ => "[v]alue  [n]o, or say why not",
+        };
+        // Of a text, each word may be the answer.
+        let edit = if self.is_text() { "  /edit" } else { "  [e]dit" };
         let always = if self.always { "  [a]lways" } else { "" };
-        let details = if self.details { "  [d]etails" } else { "" };
-        format!("  {yes}  [n]o, or say why not  [e]dit{always}{details}  (Ctrl-C: later)")
+        let details = match (self.details, self.is_text()) {
+            (false, _) => "",
+            (true, false) => "  [d]etails",
+            (true, true) => "  /details",
+        };
+        format!("  {answer}{edit}{always}{details}  (Ctrl-C: later)")
     }
 
-    pub(crate) fn parse(self, text: &str) -> Typed {
-        let text = text.trim();
-        match text.to_lowercase().as_str() {
-            "" => Typed::Nothing,
-            "y" | "yes" if self.value => Typed::Value,
-            "y" | "yes" => Typed::Yes,
-            "v" | "value" if self.value => Typed::Value,
-            "n" | "no" => Typed::No("the user said no".to_owned()),
+    fn is_text(&self) -> bool {
+        matches!(self.kind, AnswerKind::Text | AnswerKind::Secret)
+    }
+
+    pub(crate) fn parse(&self, typed: &str) -> Typed {
+        let text = typed.trim();
+        let lower = text.to_lowercase();
+        match lower.split_once(char::is_whitespace).map_or(&*lower, |(word, _)| word) {
+            "" => return Typed::Nothing,
+            "/no" => return no(text["/no".len()..].trim()),
+            "/edit" => return Typed::Edit,
+            "/details" if self.details => return Typed::Details,
+            word if word.starts_with('/') && !word.starts_with("//") => return Typed::Command,
+            _ => {}
+        }
+        // `//` begins a text with a slash.
+        let text = if text.starts_with("//") { &text[1..] } else { text };
+        match &self.kind {
+            AnswerKind::Text => return Typed::Yes(text.into()),
+            // White space may belong to it.
+            AnswerKind::Secret => return Typed::Yes(typed.trim_end_matches(['\n', '\r']).into()),
+            AnswerKind::Choose(options) => {
+                if let Some(option) = chosen(options, text) {
+                    return Typed::Yes(option.value.clone());
+                }
+            }
+            AnswerKind::ChooseSeveral(options) => {
+                let words = text.split([',', ' ']).filter(|word| !word.is_empty());
+                let numbers: Option<Vec<usize>> = words.map(|word| word.parse().ok()).collect();
+                match numbers.as_deref() {
+                    Some([0]) => return Typed::Yes(Value::Array(Vec::new())),
+                    Some(numbers) => return several(options, numbers),
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+        match &*lower {
+            "y" | "yes" => match self.kind {
+                AnswerKind::Confirm | AnswerKind::Address(_) => Typed::Yes(true.into()),
+                AnswerKind::Choose(_) | AnswerKind::ChooseSeveral(_) => Typed::Nothing,
+                _ => Typed::Value,
+            },
+            "v" | "value" if self.kind == AnswerKind::Form => Typed::Value,
+            "n" | "no" => no(""),
             "e" | "edit" => Typed::Edit,
-            "a" | "always" if self.always => Typed::Always,
+            "a" | "always" if self.always => Typed::Yes(json!({ "always": true })),
             "d" | "details" if self.details => Typed::Details,
             // A key that this question does not take, and no reason.
-            _ if text.chars().count() == 1 => Typed::Nothing,
-            _ if text.starts_with("//") => Typed::No(text[1..].to_owned()),
-            _ if text.starts_with('/') => Typed::Command,
-            _ => Typed::No(text.to_owned()),
+            _ if text.chars().count() == 1 || text.parse::<i64>().is_ok() => match self.kind {
+                AnswerKind::Choose(_) => Typed::Unfit(format!("`{text}` is none of the answers")),
+                _ => Typed::Nothing,
+            },
+            _ => no(text),
         }
     }
+}
+
+fn no(reason: &str) -> Typed {
+    Typed::No(if reason.is_empty() { "the user said no" } else { reason }.to_owned())
+}
+
+/// Returns the option with this number or this text.
+fn chosen<'o>(options: &'o [AnswerOption], text: &str) -> Option<&'o AnswerOption> {
+    let is_named = |option: &&AnswerOption| option.title.to_lowercase() == text.to_lowercase();
+    options.iter().find(is_named).or_else(|| options.get(text.parse::<usize>().ok()?.checked_sub(1)?))
+}
+
+fn several(options: &[AnswerOption], numbers: &[usize]) -> Typed {
+    let mut values = Vec::new();
+    for number in numbers {
+        match number.checked_sub(1).and_then(|index| options.get(index)) {
+            Some(option) if values.contains(&option.value) => {}
+            Some(option) => values.push(option.value.clone()),
+            None => return Typed::Unfit(format!("`{number}` is none of the answers")),
+        }
+    }
+    Typed::Yes(Value::Array(values))
 }
 
 /// Whether a schema, or one within it, is of this kind.
@@ -88,39 +177,77 @@ fn find(schema: &Value, is: &impl Fn(&serde_json::Map<String, Value>) -> bool) -
 #[cfg(test)]
 mod tests {
     use goondan::decision::{Question, QuestionId};
-    use goondan::json;
 
     use super::*;
 
-    fn choices(schema: Option<Value>) -> Choices {
-        let question = Question::new("?");
-        let question = schema.into_iter().fold(question, Question::expecting_schema);
+    fn of(question: Question) -> Choices {
         Choices::of(&AskedQuestion::new(QuestionId::new("e".parse().unwrap(), "ask", None), question), false)
+    }
+
+    fn choices(schema: Value) -> Choices {
+        of(Question::new("?").expecting_schema(schema))
+    }
+
+    fn no(reason: &str) -> Typed {
+        Typed::No(reason.to_owned())
+    }
+
+    fn yes(value: impl Into<Value>) -> Typed {
+        Typed::Yes(value.into())
     }
 
     #[test]
     fn a_sentence_is_no_with_a_reason() {
-        let plain = choices(None);
-        assert_eq!(plain.parse(" Y "), Typed::Yes);
+        let plain = of(Question::new("?"));
+        assert_eq!(plain.parse(" Y "), yes(true));
         assert_eq!(plain.parse("a"), Typed::Nothing, "always is not offered");
-        assert_eq!(plain.parse("no"), Typed::No("the user said no".to_owned()));
-        assert_eq!(plain.parse("not to her"), Typed::No("not to her".to_owned()));
+        assert_eq!(plain.parse("no"), no("the user said no"));
+        assert_eq!(plain.parse("not to her"), no("not to her"));
+        assert_eq!(plain.parse("/no not to her"), no("not to her"));
         assert_eq!(
             (plain.parse("/help"), plain.parse("//x"), plain.parse("")),
-            (Typed::Command, Typed::No("/x".to_owned()), Typed::Nothing)
+            (Typed::Command, no("/x"), Typed::Nothing)
         );
     }
 
     #[test]
     fn the_choices_are_those_of_the_schema() {
         let always = json!({ "type": "object", "properties": { "always": { "type": "boolean" } } });
-        let both = choices(Some(
+        let both = choices(
             json!({ "anyOf": [{ "type": "boolean" }, { "$ref": "#/$defs/Always" }], "$defs": { "Always": always } }),
-        ));
-        assert_eq!((both.parse("a"), both.parse("y")), (Typed::Always, Typed::Yes));
+        );
+        assert_eq!((both.parse("a"), both.parse("y")), (yes(json!({ "always": true })), yes(true)));
         assert!(both.line().contains("[y]es") && both.line().contains("[a]lways"));
-        let form = choices(Some(json!({ "type": "object", "properties": { "account": { "type": "string" } } })));
+        let form = choices(json!({ "type": "object", "properties": { "account": { "type": "string" } } }));
         assert_eq!((form.parse("y"), form.parse("v")), (Typed::Value, Typed::Value));
-        assert_eq!(choices(Some(json!({ "type": "boolean" }))).parse("yes"), Typed::Yes);
+        assert_eq!(choices(json!({ "type": "boolean" })).parse("yes"), yes(true));
+    }
+
+    #[test]
+    fn one_of_several_answers_is_chosen_by_its_number_or_its_text() {
+        let one = of(Question::choose("?", ["Post", "Express", "7"]));
+        assert_eq!((one.parse("2"), one.parse("post"), one.parse("7")), (yes("Express"), yes("Post"), yes("7")));
+        assert_eq!(one.parse("9"), Typed::Unfit("`9` is none of the answers".to_owned()));
+        assert_eq!((one.parse("neither of them"), one.parse("n")), (no("neither of them"), no("the user said no")));
+        let titled = choices(json!({ "oneOf": [{ "const": 7, "title": "seven" }, { "const": null }] }));
+        assert_eq!((titled.parse("Seven"), titled.parse("2")), (yes(7), yes(Value::Null)));
+        let several = of(Question::choose_several("?", ["a", "b", "c"]));
+        assert_eq!((several.parse("3, 1 3"), several.parse("0")), (yes(json!(["c", "a"])), yes(json!([]))));
+        assert_eq!(several.parse("1 4"), Typed::Unfit("`4` is none of the answers".to_owned()));
+        assert_eq!(several.parse("none"), no("none"));
+    }
+
+    #[test]
+    fn each_word_may_be_a_text() {
+        for (question, secret) in [(Question::for_text("?"), false), (Question::for_secret("?"), true)] {
+            let text = of(question);
+            assert_eq!(text.are_secret(), secret);
+            assert_eq!((text.parse("no"), text.parse("e")), (yes("no"), yes("e")));
+            assert_eq!((text.parse("/no"), text.parse("/edit")), (no("the user said no"), Typed::Edit));
+        }
+        assert_eq!(of(Question::for_text("?")).parse(" //etc "), yes("/etc"));
+        assert_eq!(of(Question::for_secret("?")).parse(" a b "), yes(" a b "));
+        let address = of(Question::for_address("?", "https://example.org/"));
+        assert_eq!((address.parse("y"), address.parse("it is down")), (yes(true), no("it is down")));
     }
 }

@@ -1,5 +1,6 @@
 //! The line editor: a thread that reads one input for each request.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::mpsc;
 use std::thread;
@@ -7,7 +8,7 @@ use std::thread;
 use goondan::{Error, ErrorCode, Result};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
@@ -37,6 +38,8 @@ pub(crate) enum EditorEvent {
 enum Request {
     /// An input, which begins with this text.
     Input(String),
+    /// An input that is shown as stars, and is not in the history.
+    Secret,
     /// That an input of elsewhere is in the history.
     Remember(String),
 }
@@ -60,6 +63,7 @@ impl EditorThread {
             while let Ok(request) = requested.recv() {
                 let event = match request {
                     Request::Input(text) => editor.read(&text),
+                    Request::Secret => editor.read_secret(),
                     Request::Remember(text) => match editor.remember(&text) {
                         Ok(()) => continue,
                         Err(error) => Err(error),
@@ -86,6 +90,11 @@ impl EditorThread {
     pub(crate) fn request(&self, text: String) {
         // If the thread has ended, `next` returns `End`.
         _ = self.requests.send(Request::Input(text));
+    }
+
+    /// Shows the prompt and requests one input that is not shown.
+    pub(crate) fn request_secret(&self) {
+        _ = self.requests.send(Request::Secret);
     }
 
     /// Adds an input to the history that was typed while a turn ran.
@@ -132,12 +141,28 @@ impl LineEditor {
     }
 
     fn read(&mut self, text: &str) -> Result<EditorEvent> {
+        match self.edit(text)? {
+            EditorEvent::Input(input) => self.accept(&input),
+            event => Ok(event),
+        }
+    }
+
+    fn read_secret(&mut self) -> Result<EditorEvent> {
+        let set = |editor: &Self, is_secret| _ = editor.editor.helper().map(|helper| helper.is_secret.set(is_secret));
+        set(self, true);
+        let event = self.edit("");
+        set(self, false);
+        event
+    }
+
+    /// Lets the person edit a line that begins with `text`.
+    fn edit(&mut self, text: &str) -> Result<EditorEvent> {
         loop {
             if let Some(helper) = self.editor.helper() {
                 helper.empty.set(text.is_empty());
             }
             match self.editor.readline_with_initial(&self.prompt, (text, "")) {
-                Ok(input) => return self.accept(&input),
+                Ok(input) => return Ok(EditorEvent::Input(input)),
                 Err(ReadlineError::Interrupted) => {
                     let empty = self.editor.helper().is_none_or(|helper| helper.empty.get());
                     return Ok(EditorEvent::Interrupted { empty });
@@ -183,15 +208,25 @@ fn unusable(error: ReadlineError) -> Error {
 struct LineHelper {
     /// Set while the line is edited, since rustyline does not report the discarded line on Ctrl-C.
     empty: Cell<bool>,
+    /// Whether the line is shown as stars.
+    is_secret: Cell<bool>,
 }
 
 impl Helper for LineHelper {}
 
-impl Highlighter for LineHelper {}
+impl Highlighter for LineHelper {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        if self.is_secret.get() { Cow::Owned("*".repeat(line.chars().count())) } else { Cow::Borrowed(line) }
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, _: CmdKind) -> bool {
+        self.is_secret.get()
+    }
+}
 
 impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let continues = context.input().ends_with('\\');
+        let continues = context.input().ends_with('\\') && !self.is_secret.get();
         Ok(if continues { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }

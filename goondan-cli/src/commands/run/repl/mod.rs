@@ -257,7 +257,9 @@ impl<'a> Repl<'a> {
             if !std::mem::replace(&mut is_told, true) {
                 self.print_status(&choices.line());
             }
-            let text = match self.prompt(String::new()).await? {
+            let prompted =
+                if choices.are_secret() { self.prompt_secret().await? } else { self.prompt(String::new()).await? };
+            let text = match prompted {
                 Prompted::Text(text) => text,
                 Prompted::Interrupted { .. } => {
                     self.print_status("it waits: /decide asks again, and so does the next start");
@@ -267,8 +269,7 @@ impl<'a> Repl<'a> {
             };
             let yes = |value: Value| Decision::new(wait.call.clone(), value);
             match choices.parse(&text) {
-                Typed::Yes => break yes(true.into()),
-                Typed::Always => break yes(json!({ "always": true })),
+                Typed::Yes(value) => break yes(value),
                 Typed::No(reason) => break Decision::reject(wait.call.clone(), reason),
                 Typed::Edit if wait.masked().args != wait.args => {
                     self.print_status("the arguments have secrets, which cannot be edited here");
@@ -294,6 +295,7 @@ impl<'a> Repl<'a> {
                     is_told = false;
                 }
                 Typed::Nothing => is_told = false,
+                Typed::Unfit(problem) => self.print_status(&problem),
                 Typed::Command => match command::parse(&text) {
                     Command::Quit => return Ok(Some(Outcome::Done)),
                     command => {
@@ -326,8 +328,18 @@ impl<'a> Repl<'a> {
 
     /// Shows the prompt, and waits for an input that begins with `text`.
     async fn prompt(&mut self, text: String) -> Result<Prompted> {
-        let mut log = Above::new();
         self.editor.request(text);
+        self.prompted().await
+    }
+
+    /// Shows the prompt, and waits for an input that is not shown.
+    async fn prompt_secret(&mut self) -> Result<Prompted> {
+        self.editor.request_secret();
+        self.prompted().await
+    }
+
+    async fn prompted(&mut self) -> Result<Prompted> {
+        let mut log = Above::new();
         loop {
             let background = self.conversation.background.next();
             let next = race(background, race(self.editor.next(), self.signals.next()));
