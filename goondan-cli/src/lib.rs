@@ -51,6 +51,8 @@ use clap::Parser;
 // The extensions of this command, each a feature. Nothing else names these crates, and the linker would leave them out.
 #[cfg(feature = "approval")]
 use approval as _;
+#[cfg(feature = "ask")]
+use ask as _;
 #[cfg(feature = "bash")]
 use bash as _;
 #[cfg(feature = "basics")]

@@ -46,7 +46,11 @@ pub(crate) fn call(page: Styled, wait: &Wait, extent: Extent) -> Styled {
         line => page.text("  ").text(&first_line(line, 200)),
     };
     let page = page.paint(Style::Dim, &format!("  ({})\n", first_line(wait.call.as_str(), 80)));
-    let page = page.paint(Style::Dim, &arguments(&wait.args, extent));
+    // A tool that asks says in its question what matters of them.
+    let page = match wait.questions.iter().all(|asked| asked.of_handler) && !wait.questions.is_empty() {
+        true => page,
+        false => page.paint(Style::Dim, &arguments(&wait.args, extent)),
+    };
     let page = wait.shown.iter().fold(page, |page, shown| match shown {
         Shown::Difference { diff } => diff::page(diff, extent.lines(), page),
         shown => match shown.to_string().as_str() {

@@ -2,6 +2,7 @@
 //! one that speaks to the terminal.
 
 mod hostile;
+mod locked;
 
 use goondan::Secret;
 use goondan::middleware::Failure;

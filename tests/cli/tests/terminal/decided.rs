@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use goondan::json;
+use goondan::{Value, json};
 use goondan_covers::covers;
 use pty_process::blocking::Command;
 use regex::Regex;
@@ -158,23 +158,150 @@ spec: { agents: [ { ref: Agent/writer } ], entryAgent: Agent/writer }
     ends(screen);
 }
 
+/// Checks that the README has what the screen shows from the question on, behind the input.
+fn assert_in_readme(screen: &Screen, input: &str, readme: &str) {
+    let transcript = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let text = screen.text();
+    let text = &text[text.find("\n? ").unwrap()..text.rfind("\n>").unwrap()];
+    let text = Regex::new("call-[0-9a-f]+").unwrap().replace_all(text, "call-1");
+    assert_eq!(format!("> {input}{text}\n"), transcript);
+}
+
 /// The transcript in the README of the extension is what the terminal shows.
 #[test]
 #[covers("ASK-01")]
 fn the_transcript_is_what_is_shown() {
-    const README: &str = include_str!("../../../../plugins/approval/README.md");
-    let transcript = README.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let state = TempDir::new().unwrap();
     let screen = start(BUNDLE, state.path());
     asked(&screen);
     says(&screen, "y");
     screen.shows("\nThe money is on its way.\n>");
-    let text = screen.text();
-    let text = &text[text.find("> refund").unwrap()..text.rfind("\n>").unwrap()];
-    let text = Regex::new("call-[0-9a-f]+").unwrap().replace_all(text, "call-1");
-    let from = text.find("? bash__exec").unwrap();
-    assert_eq!(format!("> refund order 1183\n{}\n", &text[from..]), transcript);
+    assert_in_readme(&screen, "refund order 1183", include_str!("../../../../plugins/approval/README.md"));
     ends(screen);
+}
+
+/// A bundle with an extension, and a model with this script.
+fn bundle(extension: &str, script: &Value) -> TempDir {
+    let bundle = TempDir::new().unwrap();
+    let text = format!(
+        "\
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: {{ name: main }}
+spec: {{ provider: scripted, script: ./script.json }}
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: {{ name: {extension} }}
+spec: {{ entry: \"linked:{extension}\" }}
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: {{ name: guide }}
+spec: {{ model: Model/main, extensions: [ {{ ref: Extension/{extension} }} ] }}
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: {{ name: guide }}
+spec: {{ agents: [ {{ ref: Agent/guide }} ], entryAgent: Agent/guide }}
+"
+    );
+    fs::write(bundle.path().join("goondan.yaml"), text).unwrap();
+    fs::write(bundle.path().join("script.json"), script.to_string()).unwrap();
+    bundle
+}
+
+/// The model asks the person, who chooses, writes, and declines.
+#[test]
+#[covers("ASK-04")]
+fn the_model_asks_the_person() {
+    let how = "How do you like to get around?";
+    let ask = |args: Value| json!({ "tool": "ask__person", "args": args });
+    let script = json!([
+        { "when": "Lisbon", "call": ask(json!({ "question": how, "options": ["on foot", "by tram"] })) },
+        { "when": "tram", "say": "By tram it is: take the 28 in the morning." },
+        { "when": "porto", "call": ask(json!({ "question": how, "options": ["on foot", "by bike"], "several": true })) },
+        { "when": "bike", "call": ask(json!({ "question": "For how long?" })) },
+        { "when": "two days", "say": "Two days it is." },
+        { "when": "braga", "call": ask(json!({ "question": "When?" })) },
+        { "when": "E_TOOL_REJECTED", "say": "Then not." },
+    ]);
+    let (bundle, state) = (bundle("ask", &script), TempDir::new().unwrap());
+    let screen = start(bundle.path(), state.path());
+    screen.contains("Ctrl-D leaves");
+    says(&screen, "plan a day in Lisbon");
+    screen.shows("a number or its text  /no, or say why not  [e]dit  (Ctrl-C: later)\n>");
+    says(&screen, "3");
+    screen.shows("> 3\n`3` is none of the answers\n>");
+    says(&screen, "2");
+    screen.shows("\nBy tram it is: take the 28 in the morning.\n>");
+
+    says(&screen, "and in porto");
+    screen.shows("numbers, such as 1 3, or 0 for none  /no, or say why not  [e]dit  (Ctrl-C: later)\n>");
+    says(&screen, "2 1");
+    screen.shows("  ask asks: For how long?\n  a text  /no and why not  /edit  (Ctrl-C: later)\n>");
+    says(&screen, "two days");
+    screen.shows("\nTwo days it is.\n>");
+    says(&screen, "and braga");
+    screen.shows("/edit  (Ctrl-C: later)\n>");
+    says(&screen, "/no I will stay home");
+    screen.shows("\nThen not.\n>");
+    ends(screen);
+
+    let screen = start(bundle.path(), TempDir::new().unwrap().path());
+    screen.contains("Ctrl-D leaves");
+    says(&screen, "plan a day in Lisbon");
+    screen.shows("(Ctrl-C: later)\n>");
+    says(&screen, "2");
+    screen.shows("\nBy tram it is: take the 28 in the morning.\n>");
+    assert_in_readme(&screen, "plan a day in Lisbon", include_str!("../../../../plugins/ask/README.md"));
+    ends(screen);
+}
+
+/// A page to open is shown with its host. A secret is shown as stars, and is on no screen and in no file.
+#[test]
+#[covers("ASK-04")]
+fn a_secret_is_typed_unseen() {
+    const CODE: &str = "open-sesame-4711";
+    let script = json!([{ "call": { "tool": "locked__open", "args": {} } }, { "say": "It is open.", "repeat": true }]);
+    let (bundle, state) = (bundle("locked", &script), TempDir::new().unwrap());
+    let screen = start(bundle.path(), state.path());
+    screen.contains("Ctrl-D leaves");
+    says(&screen, "open it");
+    screen.shows(
+        "  locked asks: Sign in.\n  https://example.org@evil.example/␛[2J?a=b\n  at evil.example\n  \
+         [y]es, when it is done  [n]o, or say why not  [e]dit  (Ctrl-C: later)\n>",
+    );
+    says(&screen, "y");
+    screen.shows("locked asks: Which code does it show?\n  a text, which is not shown  /no and why not  /edit  (Ctrl-C: later)\n>");
+    screen.send(CODE);
+    screen.shows(&format!("\n> {}", "*".repeat(CODE.len())));
+    screen.send(ENTER);
+    screen.shows(" the code is *** agent=guide instance=default extension=locked\n>");
+    screen.send(crate::screen::UP);
+    screen.shows("\n> y");
+    screen.send(crate::screen::BACKSPACE);
+    screen.shows("extension=locked\n>");
+    ends_without(screen, CODE);
+    assert_in_no_file(state.path(), CODE);
+}
+
+fn ends_without(screen: Screen, text: &str) {
+    screen.send(CTRL_D);
+    let raw = screen.raw_at_end();
+    assert!(!raw.contains(text), "{raw}");
+}
+
+fn assert_in_no_file(directory: &Path, text: &str) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            assert_in_no_file(&path, text);
+        } else if let Ok(content) = fs::read(&path) {
+            let content = String::from_utf8_lossy(&content);
+            assert!(!content.contains(text), "{}: {content}", path.display());
+        }
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use goondan::{Bundle, Value};
 use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
 use approval as _;
+use ask as _;
 use bash as _;
 use basics as _;
 use changesets as _;

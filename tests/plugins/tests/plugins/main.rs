@@ -5,6 +5,7 @@
 mod additions;
 mod agents;
 mod approval;
+mod ask;
 mod bash;
 mod call;
 mod changesets;

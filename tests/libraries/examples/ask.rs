@@ -1,0 +1,2 @@
+//! The library `ask`.
+use ask as _;
