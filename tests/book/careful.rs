@@ -5,6 +5,7 @@ use std::time::Duration;
 use goondan::decision::Question;
 use goondan::extension::ExtensionApi;
 use goondan::prelude::*;
+use goondan::tool::ToolReply;
 
 /// What a person is asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -42,6 +43,15 @@ impl Shop {
         next.run(ctx).await
     }
 
+    /// Sends the parcel of an order.
+    #[tool(asks, effect = once)]
+    async fn send(&self, ctx: &ToolContext<'_>) -> Result<ToolReply> {
+        let Some(carrier) = ctx.decision::<String>()? else {
+            return Ok(ToolReply::ask(Question::choose("Which carrier?", ["Post", "Express"])));
+        };
+        Ok(ToolReply::text(format!("sent with {carrier}")))
+    }
+
     /// Pays money back.
     #[tool(effect = once)]
     async fn refund(&self, refund: Refund) -> Result<String> {
@@ -75,6 +85,16 @@ mod tests {
 
         let decision = Decision::new(wait.call.clone(), json!({ "account": "shop" }));
         assert_eq!(clerk.decide([decision]).await?.text(), "done");
+        clerk.close().await
+    }
+
+    #[tokio::test]
+    async fn a_parcel_waits_for_its_carrier() -> goondan::Result<()> {
+        let script = [ScriptItem::call("shop__send", json!({})), ScriptItem::say("done")];
+        let agent = Agent::builder("clerk").model(ScriptedModel::new(script)).extension::<Shop>(json!({})).build()?;
+        let clerk = agent.instance("order:1183").await?;
+        let call = clerk.run("Send it.").await?.waits()[0].call.clone();
+        assert_eq!(clerk.decide([Decision::new(call, "Post")]).await?.text(), "done");
         clerk.close().await
     }
 }

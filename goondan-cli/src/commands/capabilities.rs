@@ -22,7 +22,7 @@ pub(crate) struct Listed {
     capabilities: Vec<Capability>,
     /// The variables of the environment that the bundle reads.
     variables: Vec<Variable>,
-    /// The tools that are not known to only read. Those of servers are not known before they are asked.
+    /// The tools that ask a person, or are not known to only read. Those of servers are not known before they are asked.
     tools: Vec<Tool>,
     /// The variables that child processes do not get.
     withheld: Vec<String>,
@@ -54,6 +54,8 @@ struct Variable {
 struct Tool {
     name: String,
     effect: &'static str,
+    /// Whether it asks a person.
+    asks: bool,
     owner: String,
 }
 
@@ -176,20 +178,22 @@ fn tools(bundle: &Bundle) -> Result<Vec<Tool>> {
     for agent in bundle.agents() {
         for used in &agent.extensions {
             let owner = format!("extension {} of the agent {}", used.target.name, agent.name);
-            let mut add = |name: &str, effect: Effect| {
-                if effect != Effect::Read {
+            let mut add = |name: &str, effect: Effect, asks: bool| {
+                if effect != Effect::Read || asks {
                     let (name, owner) = (name.to_owned(), owner.clone());
-                    tools.insert(Tool { name, effect: effect_text(effect), owner });
+                    tools.insert(Tool { name, effect: effect_text(effect), asks, owner });
                 }
             };
             match &used.target.entry {
                 Entry::Linked(name) => {
                     let found = linked.iter().filter(|descriptor| descriptor.name == name.as_str());
-                    found.flat_map(|descriptor| descriptor.tools).for_each(|tool| add(tool.name, tool.effect));
+                    found
+                        .flat_map(|descriptor| descriptor.tools)
+                        .for_each(|tool| add(tool.name, tool.effect, tool.asks));
                 }
                 Entry::Library(library) => {
                     let inspected = plugins.inspect(library)?;
-                    library.record(&inspected)?.tools.iter().for_each(|tool| add(&tool.name, tool.effect));
+                    library.record(&inspected)?.tools.iter().for_each(|tool| add(&tool.name, tool.effect, tool.asks));
                 }
                 // One of a newer version.
                 _ => {}
@@ -232,9 +236,14 @@ impl Display for Listed {
         }
         self.capabilities.iter().try_for_each(|capability| writeln!(f, "  {capability}"))?;
         self.variables.iter().try_for_each(|variable| writeln!(f, "  {variable}"))?;
-        if !self.tools.is_empty() {
-            writeln!(f, "tools that act:")?;
-            self.tools.iter().try_for_each(|tool| writeln!(f, "  {}  ({})", tool.name, tool.owner))?;
+        let acting: fn(&&Tool) -> bool = |tool| tool.effect != effect_text(Effect::Read);
+        let asking: fn(&&Tool) -> bool = |tool| tool.asks;
+        for (heading, is_listed) in [("tools that act:", acting), ("tools that ask a person:", asking)] {
+            let mut listed = self.tools.iter().filter(is_listed).peekable();
+            if listed.peek().is_some() {
+                writeln!(f, "{heading}")?;
+            }
+            listed.try_for_each(|tool| writeln!(f, "  {}  ({})", tool.name, tool.owner))?;
         }
         if !self.withheld.is_empty() {
             writeln!(f, "commands do not get these variables: {}", self.withheld.join(", "))?;

@@ -1,7 +1,7 @@
 //! ASK-01, ASK-02: calls that wait for a decision, on the command line.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
@@ -188,4 +188,68 @@ spec: { agents: [ { ref: Agent/clerk } ], entryAgent: Agent/clerk }
         fs::remove_file(&paid).unwrap();
     }
     assert!(failed > 2 && waited > 2, "{failed} failed, {waited} waited");
+}
+
+/// A program decides by lines of its input.
+#[test]
+#[covers("ASK-04", "ASK-01")]
+fn a_line_decides() {
+    let state = TempDir::new().unwrap();
+    let mut command = support::goondan();
+    command.current_dir(checkout()).args(["run", "examples/approval", "--trust", "--json", "--state-root"]);
+    let mut child = piped(command.arg(state.path()));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut input = child.stdin.take().unwrap();
+    let mut next = |line: Value| -> Value {
+        writeln!(input, "{}", line.as_str().map_or_else(|| line.to_string(), str::to_owned)).unwrap();
+        serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    let end = next(json!("refund order 1183"));
+    let call = &end["waits"][0]["call"];
+    let end = next(json!({ "decide": { "call": "another" } }));
+    assert_eq!(end["error"]["code"], "E_NOT_WAITING");
+    let end = next(json!({ "decide": { "call": call, "reject": "not to her" } }));
+    assert_eq!(end["response"], "I will not do that.");
+    let end = next(json!("refund order 1183"));
+    let call = &end["waits"][0]["call"];
+    let args = json!({ "command": "echo 10.00 EUR are paid back" });
+    let end = next(json!({ "decide": { "call": call, "value": { "always": true }, "args": args } }));
+    assert_eq!(end["response"], "The money is on its way.");
+    writeln!(input, r#"{{"decide": {{"cal": 7}}}}"#).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("line 6 of standard input is no decision"), "{output:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
+    assert!(stdout(&show).contains("10.00 EUR are paid back"), "{show:?}");
+}
+
+/// Which tools ask is said before they run.
+#[test]
+#[covers("ASK-04")]
+fn tools_that_ask_are_listed() {
+    let list = support::printed(support::goondan().args(["plugin", "list"]));
+    let line = list.lines().find(|line| line.contains("ask__person")).unwrap();
+    assert!(line.ends_with("(asks a person)"), "{line}");
+    let bundle = TempDir::new().unwrap();
+    let text = "
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: ask }
+spec: { entry: \"linked:ask\" }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec: { model: Model/main, extensions: [ { ref: Extension/ask } ] }
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: guide }
+spec: { agents: [ { ref: Agent/guide } ], entryAgent: Agent/guide }
+";
+    fs::write(bundle.path().join("goondan.yaml"), format!("{}{text}", support::MODEL)).unwrap();
+    fs::write(bundle.path().join("script.yaml"), "- say: hi\n").unwrap();
+    let check = support::printed(support::goondan().args(["check", "--capabilities"]).arg(bundle.path()));
+    assert!(check.contains("tools that ask a person:\n  ask__person  (extension ask of the agent guide)\n"), "{check}");
 }

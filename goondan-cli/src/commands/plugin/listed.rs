@@ -129,6 +129,8 @@ struct ListedTool<'a> {
     name: &'a str,
     description: &'a str,
     effect: Effect,
+    /// Whether it asks a person.
+    asks: bool,
 }
 
 impl From<&'static ExtensionDescriptor> for ListedExtension<'static> {
@@ -144,6 +146,7 @@ impl From<&'static ExtensionDescriptor> for ListedExtension<'static> {
             name: tool.name,
             description: first_line(tool.description),
             effect: tool.effect,
+            asks: tool.asks,
         };
         Self {
             name: descriptor.name,
@@ -172,6 +175,7 @@ impl<'a> From<&'a ExtensionRecord> for ListedExtension<'a> {
             name: &tool.name,
             description: first_line(&tool.description),
             effect: tool.effect,
+            asks: tool.asks,
         };
         Self {
             name: &record.name,
@@ -202,8 +206,9 @@ impl Display for ListedExtension<'_> {
             row(f, "middleware", format_args!("{:<8}  {priority:>5}  {function}{neighbours}", kind.as_str()))?;
         }
         let longest = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
-        for ListedTool { name, description, .. } in &self.tools {
-            row(f, "tool", format_args!("{name:<longest$}  {description}"))?;
+        for ListedTool { name, description, asks, .. } in &self.tools {
+            let asks = if *asks { "  (asks a person)" } else { "" };
+            row(f, "tool", format_args!("{name:<longest$}  {description}{asks}"))?;
         }
         self.subscriptions.iter().try_for_each(|pattern| row(f, "listens to", pattern))?;
         self.requires.iter().try_for_each(|capability| row(f, "requires", capability))?;
