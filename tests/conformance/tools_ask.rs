@@ -52,7 +52,7 @@ async fn a_handler_that_asks_runs_again_with_the_decision() {
     let turn = instance.run("go").await.unwrap();
     assert_eq!(turn.finish_reason(), FinishReason::Suspended);
     let wait = wait(&instance).await;
-    assert_eq!(turn.waits(), [wait.clone()]);
+    assert_eq!(turn.waits(), std::slice::from_ref(&wait));
     assert_eq!((wait.tool.as_str(), wait.presentation.line.as_str()), (SEND, "sends it, carrier"));
     let asked = &wait.questions[0];
     assert!(asked.of_handler && wait.withdrawn);

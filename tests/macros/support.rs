@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use goondan::conversation::{Message, ToolOutput};
+use goondan::decision::Decision;
 use goondan::event::{
     AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern, Shown,
 };
