@@ -99,6 +99,26 @@ fn options(schema: &Value) -> Option<Vec<AnswerOption>> {
     listed.iter().map(option).collect()
 }
 
+/// Returns the only type of a value that is not null.
+fn type_of(schema: &Value) -> Option<&str> {
+    match schema.get("type")? {
+        Value::Array(types) => {
+            let mut types = types.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            types.next().filter(|_| types.next().is_none())
+        }
+        name => name.as_str(),
+    }
+}
+
+/// Whether a schema is that of a secret.
+fn is_secret(schema: &Value) -> bool {
+    schema.get("format").is_some_and(|format| format == "password")
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
 fn texts(options: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
     options.into_iter().map(Into::into).collect()
 }
@@ -182,9 +202,9 @@ impl Question {
         if let Some(options) = options(schema) {
             return AnswerKind::Choose(options);
         }
-        match schema.get("type").and_then(Value::as_str) {
+        match type_of(schema) {
             Some("boolean") => AnswerKind::Confirm,
-            Some("string") if schema.get("format").is_some_and(|format| format == "password") => AnswerKind::Secret,
+            Some("string") if is_secret(schema) => AnswerKind::Secret,
             Some("string") => AnswerKind::Text,
             Some("array") => match schema.get("items").and_then(options) {
                 Some(options) => AnswerKind::ChooseSeveral(options),
@@ -194,10 +214,20 @@ impl Question {
         }
     }
 
-    /// Returns whether the answer must be stored nowhere.
+    /// Returns whether the answer must be stored nowhere: it is a secret, or a form with one.
     #[doc(hidden)]
     pub fn is_secret(&self) -> bool {
-        self.kind() == AnswerKind::Secret
+        let Some(schema) = &self.schema else { return false };
+        is_secret(schema) || properties(schema).any(|(_, property)| is_secret(property))
+    }
+
+    /// Returns the secrets in an answer.
+    #[doc(hidden)]
+    pub fn secrets_in<'v>(&self, value: &'v Value) -> Vec<&'v str> {
+        let Some(schema) = &self.schema else { return Vec::new() };
+        let of_form = properties(schema).filter(|(_, property)| is_secret(property));
+        let whole = is_secret(schema).then_some(value);
+        of_form.filter_map(|(name, _)| value.get(name)).chain(whole).filter_map(Value::as_str).collect()
     }
 
     /// Sets the name, for a function that asks several questions about one call.

@@ -15,6 +15,7 @@ mod schema;
 mod shell;
 mod tools;
 mod trust;
+mod typed_answer;
 
 use goondan::Result;
 

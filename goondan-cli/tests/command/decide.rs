@@ -253,3 +253,26 @@ spec: { agents: [ { ref: Agent/guide } ], entryAgent: Agent/guide }
     let check = support::printed(support::goondan().args(["check", "--capabilities"]).arg(bundle.path()));
     assert!(check.contains("tools that ask a person:\n  ask__person  (extension ask of the agent guide)\n"), "{check}");
 }
+
+/// An answer is given in words.
+#[test]
+#[covers("ASK-04")]
+fn an_answer_is_given_in_words() {
+    let (state, call) = waiting();
+    let other = decide(state.path(), &[&call, "--answer", "/help"]);
+    assert_eq!(other.status.code(), Some(2), "{other:?}");
+    assert!(stderr(&other).contains("none that the question takes"), "{other:?}");
+    let yes =
+        decide(state.path(), &[&call, "--answer", "y", "--args", r#"{"command": "echo 10.00 EUR are paid back"}"#]);
+    assert_eq!(stdout(&yes), "The money is on its way.\n", "{yes:?}");
+
+    let (state, call) = waiting();
+    let mut command = support::goondan();
+    command.current_dir(checkout()).args(["instance", "decide", "clerk:default", &call, "--answer", "-", "--trust"]);
+    let mut child = piped(command.args(["--bundle", "examples/approval", "--state-root"]).arg(state.path()));
+    child.stdin.take().unwrap().write_all(b"not to her\n").unwrap();
+    let no = child.wait_with_output().unwrap();
+    assert_eq!(stdout(&no), "I will not do that.\n", "{no:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
+    assert!(stdout(&show).contains("E_TOOL_REJECTED: not to her"), "{show:?}");
+}

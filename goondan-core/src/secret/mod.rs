@@ -104,7 +104,7 @@ impl JsonSchema for Secret {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string" })
+        schemars::json_schema!({ "type": "string", "format": "password", "writeOnly": true })
     }
 }
 

@@ -1,12 +1,16 @@
 //! `goondan instance decide`: decides about a tool call that waits.
 // ASK-01, ASK-02
 
+use std::io;
+
 use goondan::decision::{AskedQuestion, Decision, Wait};
+use goondan::name::ToolCallId;
 use goondan::{Error, ErrorCode, Map, Result, Value, json};
 
 use super::find::find;
 use crate::args::InstanceDecideArgs;
 use crate::commands::run;
+use crate::commands::typed_answer::{Choices, Typed};
 use crate::outcome::Outcome;
 use crate::output::{self, waits};
 
@@ -33,16 +37,21 @@ pub(crate) fn decide(args: &InstanceDecideArgs) -> Result<Outcome> {
         )
         .suggest("leave the call out to see which ones wait"));
     };
-    let decision = decision(args, wait)?.by(run::principal());
-    let decision = match &args.question {
-        Some(name) => decision.of(asked(wait, name)?.by.clone()),
+    let asked = args.question.as_ref().map(|name| asked(wait, name)).transpose()?;
+    let decision = decision(args, wait, asked)?.by(run::principal());
+    let decision = match asked {
+        Some(asked) => decision.of(asked.by.clone()),
         None => decision,
     };
     run::run(&args.run(id.agent.to_string(), id.key.to_string(), vec![decision]))
 }
 
-fn decision(args: &InstanceDecideArgs, wait: &Wait) -> Result<Decision> {
+fn decision(args: &InstanceDecideArgs, wait: &Wait, asked: Option<&AskedQuestion>) -> Result<Decision> {
     let call = wait.call.clone();
+    if let Some(answer) = &args.answer {
+        let decision = typed(answer, call, asked.or(wait.questions.first()))?;
+        return args.args.iter().try_fold(decision, |decision, new| Ok(decision.with_args(parse("--args", new)?)));
+    }
     if let Some(reason) = &args.reject {
         return Ok(Decision::reject(call, reason.as_str()));
     }
@@ -56,6 +65,25 @@ fn decision(args: &InstanceDecideArgs, wait: &Wait) -> Result<Decision> {
         Some(new) => decision.with_args(parse::<Map<String, Value>>("--args", new)?),
         None => decision,
     })
+}
+
+/// Returns the decision of an answer in words.
+// ASK-04
+fn typed(answer: &str, call: ToolCallId, asked: Option<&AskedQuestion>) -> Result<Decision> {
+    // A call that waits has an open question.
+    let Some(asked) = asked else { return Ok(Decision::new(call, answer)) };
+    let choices = Choices::of(asked, false);
+    if choices.are_secret() && answer != "-" {
+        return Err(Error::new(ErrorCode::USAGE, "a secret on the command line can be read by others")
+            .suggest("pipe it to the command, with `--answer -`"));
+    }
+    let line = if answer == "-" { io::read_to_string(io::stdin().lock())? } else { answer.to_owned() };
+    match choices.parse(&line) {
+        Typed::Yes(value) => Ok(Decision::new(call, value)),
+        Typed::No(reason) => Ok(Decision::reject(call, reason)),
+        _ => Err(Error::new(ErrorCode::USAGE, "the answer is none that the question takes")
+            .suggest(format!("it takes {}", choices.answers()))),
+    }
 }
 
 fn parse<T: serde::de::DeserializeOwned>(option: &str, text: &str) -> Result<T> {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use goondan_core::{
-    AgentEvent, AskedQuestion, Decision, EventId, ExtensionName, MessageEvent, ModelFinish, ToolCallId, ToolError,
-    TurnId, Verdict, Wait,
+    AgentEvent, AskedQuestion, Decision, EventId, ExtensionName, MessageEvent, ModelFinish, Question, ToolCallId,
+    ToolError, TurnId, Verdict, Wait,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -298,10 +298,15 @@ impl Facts {
     /// Returns the decision as it may be stored and told: without its value, if its question is one for a secret.
     // ASK-04
     pub(crate) fn storable(&self, decision: &Decision) -> Decision {
+        let is_secret = self.question(decision).is_some_and(Question::is_secret);
+        if is_secret && !decision.is_rejection() { decision.withheld() } else { decision.clone() }
+    }
+
+    /// Returns the question of a decision.
+    pub(crate) fn question(&self, decision: &Decision) -> Option<&Question> {
         let questions = self.waits.iter().filter(|wait| wait.call == decision.call).flat_map(|wait| &wait.questions);
         let mut of_decision = questions.filter(|asked| decision.question.as_ref() == Some(&asked.by));
-        let is_secret = of_decision.any(|asked| asked.question.is_secret());
-        if is_secret && !decision.is_rejection() { decision.withheld() } else { decision.clone() }
+        of_decision.next().map(|asked| &asked.question)
     }
 
     /// Returns the calls that still wait for a decision.

@@ -131,9 +131,10 @@ impl JournaledConversation {
         let stored: Vec<_> = decisions.iter().map(|decision| self.facts.storable(decision)).collect();
         let recorded = self.journal.decide(&stored);
         self.notice(recorded)?;
-        for (decision, _) in decisions.iter().zip(&stored).filter(|(decision, stored)| decision != stored) {
-            if let Verdict::Accept { value: Value::String(text), .. } = &decision.verdict {
-                self.secrets.push(Secret::new(text.as_str()));
+        for decision in &decisions {
+            if let (Some(question), Verdict::Accept { value, .. }) = (self.facts.question(decision), &decision.verdict)
+            {
+                self.secrets.extend(question.secrets_in(value).into_iter().map(Secret::new));
             }
         }
         // Before they are synced: they may be on the disk also if that fails.

@@ -263,6 +263,7 @@ fn the_model_asks_the_person() {
 #[covers("ASK-04")]
 fn a_secret_is_typed_unseen() {
     const CODE: &str = "open-sesame-4711";
+    const PIN: &str = "12345678-91011";
     let script = json!([{ "call": { "tool": "locked__open", "args": {} } }, { "say": "It is open.", "repeat": true }]);
     let (bundle, state) = (bundle("locked", &script), TempDir::new().unwrap());
     let screen = start(bundle.path(), state.path());
@@ -277,19 +278,27 @@ fn a_secret_is_typed_unseen() {
     screen.send(CODE);
     screen.shows(&format!("\n> {}", "*".repeat(CODE.len())));
     screen.send(ENTER);
-    screen.shows(" the code is *** agent=guide instance=default extension=locked\n>");
+    screen.shows("locked asks: Who are you?\n  [v]alue  [n]o, or say why not  [e]dit  (Ctrl-C: later)\n>");
+    says(&screen, "v");
+    screen.shows("  name: as on the card (a text)\n>");
+    says(&screen, "Ada");
+    screen.shows("  age (a number)\n>");
+    says(&screen, "many");
+    screen.shows("`many` is no number\n>");
+    says(&screen, "36");
+    screen.shows("  pin (a text, which is not shown; it may be left out)\n>");
+    says(&screen, PIN);
+    screen.shows(" the code is ****** agent=guide instance=default extension=locked\n>");
     screen.send(crate::screen::UP);
-    screen.shows("\n> y");
-    screen.send(crate::screen::BACKSPACE);
+    screen.shows("\n> 36");
+    screen.send(&crate::screen::BACKSPACE.repeat(2));
     screen.shows("extension=locked\n>");
-    ends_without(screen, CODE);
-    assert_in_no_file(state.path(), CODE);
-}
-
-fn ends_without(screen: Screen, text: &str) {
     screen.send(CTRL_D);
     let raw = screen.raw_at_end();
-    assert!(!raw.contains(text), "{raw}");
+    for text in [CODE, PIN] {
+        assert!(!raw.contains(text), "{raw}");
+        assert_in_no_file(state.path(), text);
+    }
 }
 
 fn assert_in_no_file(directory: &Path, text: &str) {

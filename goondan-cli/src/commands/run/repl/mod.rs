@@ -2,7 +2,6 @@
 
 mod canvas;
 mod command;
-mod deciding;
 mod editor;
 mod input_history;
 mod keys;
@@ -28,7 +27,7 @@ use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::{FinishReason, TurnResult};
 use goondan::store::state_root;
 use goondan::tool::Effect;
-use goondan::{Error, ErrorCode, Instance, Result, Value, json};
+use goondan::{Error, ErrorCode, Instance, Map, Result, Value, json};
 use serde::de::DeserializeOwned;
 
 pub(crate) use terminal::Terminal;
@@ -42,13 +41,13 @@ use super::{Work, principal};
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
+use crate::commands::typed_answer::{Choices, Typed, fields};
 use crate::outcome::Outcome;
 use crate::output::rewound;
 use crate::output::shown::ShownLines;
 use crate::output::waits::{self, Extent};
 use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
-use deciding::{Choices, Typed};
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
 use keys::Keys;
@@ -282,9 +281,7 @@ impl<'a> Repl<'a> {
                     is_told = false;
                 }
                 Typed::Value => {
-                    let schema = asked.question.schema.as_ref().map(Value::to_string).unwrap_or_default();
-                    self.print_status(&format!("JSON that fits {}", first_line(&schema, 400)));
-                    if let Some(value) = self.prompt_json(String::new()).await? {
+                    if let Some(value) = self.prompt_form(asked.question.schema.as_ref()).await? {
                         break yes(value);
                     }
                     is_told = false;
@@ -309,6 +306,37 @@ impl<'a> Repl<'a> {
         // Another one may be open.
         self.asks = true;
         self.turn(Work::Decide(vec![decision])).await
+    }
+
+    /// Reads a value that fits a schema, of a form one field after the other; `None` if the person gives none.
+    // ASK-04
+    async fn prompt_form(&mut self, schema: Option<&Value>) -> Result<Option<Value>> {
+        let Some(fields) = schema.and_then(fields) else {
+            let schema = schema.map(Value::to_string).unwrap_or_default();
+            self.print_status(&format!("JSON that fits {}", first_line(&schema, 400)));
+            return self.prompt_json(String::new()).await;
+        };
+        let mut form = Map::new();
+        for field in fields {
+            output::eprint_styled(&self.terminal.styled().text(&field.page()).wrapped(self.terminal.columns()));
+            loop {
+                let prompted = match field.is_secret() {
+                    true => self.prompt_secret().await?,
+                    false => self.prompt(field.default_text()).await?,
+                };
+                let Prompted::Text(typed) = prompted else { return Ok(None) };
+                match field.parse(&typed) {
+                    Ok(Some(value)) => _ = form.insert(field.name, value),
+                    Ok(None) => {}
+                    Err(problem) => {
+                        self.print_status(&problem);
+                        continue;
+                    }
+                }
+                break;
+            }
+        }
+        Ok(Some(form.into()))
     }
 
     /// Reads JSON, which begins with `text`; `None` if the person gives none.

@@ -1,8 +1,10 @@
-//! The question about a tool call that waits, and what a person types at it.
+//! The answer that a person types at the question about a tool call that waits.
 // ASK-01
 
-use goondan::decision::{AnswerKind, AnswerOption, AskedQuestion};
+use goondan::decision::{AnswerKind, AnswerOption, AskedQuestion, Question};
 use goondan::{Value, json};
+
+use crate::output::first_line;
 
 /// An answer that was typed at a question.
 #[derive(Debug, PartialEq)]
@@ -61,9 +63,9 @@ impl Choices {
         self.kind == AnswerKind::Secret
     }
 
-    /// Returns the line that says what can be typed.
-    pub(crate) fn line(&self) -> String {
-        let answer = match &self.kind {
+    /// Returns the answers in words.
+    pub(crate) fn answers(&self) -> &'static str {
+        match &self.kind {
             AnswerKind::Choose(_) => "a number or its text  /no, or say why not",
             AnswerKind::ChooseSeveral(_) => "numbers, such as 1 3, or 0 for none  /no, or say why not",
             AnswerKind::Text => "a text  /no and why not",
@@ -71,7 +73,12 @@ impl Choices {
             AnswerKind::Address(_) => "[y]es, when it is done  [n]o, or say why not",
             AnswerKind::Confirm => "[y]es  [n]o, or say why not",
             _ => "[v]alue  [n]o, or say why not",
-        };
+        }
+    }
+
+    /// Returns the line that says what can be typed.
+    pub(crate) fn line(&self) -> String {
+        let answers = self.answers();
         // Of a text, each word may be the answer.
         let edit = if self.is_text() { "  /edit" } else { "  [e]dit" };
         let always = if self.always { "  [a]lways" } else { "" };
@@ -80,7 +87,7 @@ impl Choices {
             (true, false) => "  [d]etails",
             (true, true) => "  /details",
         };
-        format!("  {answer}{edit}{always}{details}  (Ctrl-C: later)")
+        format!("  {answers}{edit}{always}{details}  (Ctrl-C: later)")
     }
 
     fn is_text(&self) -> bool {
@@ -110,12 +117,8 @@ impl Choices {
                 }
             }
             AnswerKind::ChooseSeveral(options) => {
-                let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-                let numbers: Option<Vec<usize>> = words.map(|word| word.parse().ok()).collect();
-                match numbers.as_deref() {
-                    Some([0]) => return Typed::Yes(Value::Array(Vec::new())),
-                    Some(numbers) => return several(options, numbers),
-                    None => {}
+                if let Some(typed) = several(options, text) {
+                    return typed;
                 }
             }
             _ => {}
@@ -151,16 +154,139 @@ fn chosen<'o>(options: &'o [AnswerOption], text: &str) -> Option<&'o AnswerOptio
     options.iter().find(is_named).or_else(|| options.get(text.parse::<usize>().ok()?.checked_sub(1)?))
 }
 
-fn several(options: &[AnswerOption], numbers: &[usize]) -> Typed {
+/// Returns the options with these numbers, `None` if the text is no list of numbers.
+fn several(options: &[AnswerOption], text: &str) -> Option<Typed> {
+    let words = text.split([',', ' ']).filter(|word| !word.is_empty());
+    let numbers: Vec<usize> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
     let mut values = Vec::new();
-    for number in numbers {
+    for number in numbers.iter().filter(|_| numbers != [0]) {
         match number.checked_sub(1).and_then(|index| options.get(index)) {
             Some(option) if values.contains(&option.value) => {}
             Some(option) => values.push(option.value.clone()),
-            None => return Typed::Unfit(format!("`{number}` is none of the answers")),
+            None => return Some(Typed::Unfit(format!("`{number}` is none of the answers"))),
         }
     }
-    Typed::Yes(Value::Array(values))
+    Some(Typed::Yes(Value::Array(values)))
+}
+
+/// A field of a form, which a person fills in on a line.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    title: String,
+    kind: FieldKind,
+    is_required: bool,
+    default: Option<Value>,
+}
+
+enum FieldKind {
+    Text,
+    Secret,
+    Number,
+    YesOrNo,
+    Choose(Vec<AnswerOption>),
+    ChooseSeveral(Vec<AnswerOption>),
+}
+
+/// Returns the fields of a form, or `None` for a schema that has others than lines can fill in.
+pub(crate) fn fields(schema: &Value) -> Option<Vec<Field>> {
+    let properties = schema.get("properties")?.as_object().filter(|properties| !properties.is_empty())?;
+    let required = schema.get("required").and_then(Value::as_array);
+    let field = |(name, property): (&String, &Value)| {
+        let kind = match Question::new("").expecting_schema(property.clone()).kind() {
+            AnswerKind::Text => FieldKind::Text,
+            AnswerKind::Secret => FieldKind::Secret,
+            AnswerKind::Confirm => FieldKind::YesOrNo,
+            AnswerKind::Choose(options) => FieldKind::Choose(options),
+            AnswerKind::ChooseSeveral(options) => FieldKind::ChooseSeveral(options),
+            _ if is_number(property) => FieldKind::Number,
+            _ => return None,
+        };
+        let text = |member: &str| property.get(member).and_then(Value::as_str);
+        let title = text("title").unwrap_or(name);
+        Some(Field {
+            name: name.clone(),
+            title: text("description").map_or_else(|| title.to_owned(), |more| format!("{title}: {more}")),
+            kind,
+            is_required: required.is_some_and(|names| names.iter().any(|known| known == name)),
+            default: property.get("default").cloned(),
+        })
+    };
+    properties.iter().map(field).collect()
+}
+
+fn is_number(schema: &Value) -> bool {
+    let is_number = |name: &Value| name == "number" || name == "integer";
+    match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().all(|name| is_number(name) || name == "null"),
+        name => name.is_some_and(is_number),
+    }
+}
+
+impl Field {
+    /// Returns the lines that say what belongs there.
+    pub(crate) fn page(&self) -> String {
+        let (answers, options) = match &self.kind {
+            FieldKind::Text => ("a text", None),
+            FieldKind::Secret => ("a text, which is not shown", None),
+            FieldKind::Number => ("a number", None),
+            FieldKind::YesOrNo => ("yes or no", None),
+            FieldKind::Choose(options) => ("a number or its text", Some(options)),
+            FieldKind::ChooseSeveral(options) => ("numbers, such as 1 3, or 0 for none", Some(options)),
+        };
+        let rest = if self.is_required { "" } else { "; it may be left out" };
+        let mut page = format!("  {} ({answers}{rest})\n", first_line(&self.title, 400));
+        for (index, option) in options.into_iter().flatten().enumerate() {
+            page.push_str(&format!("  {:>3}  {}\n", index + 1, first_line(&option.title, 200)));
+        }
+        page
+    }
+
+    pub(crate) fn is_secret(&self) -> bool {
+        matches!(self.kind, FieldKind::Secret)
+    }
+
+    /// Returns the text with which its line begins.
+    pub(crate) fn default_text(&self) -> String {
+        match &self.default {
+            None => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        }
+    }
+
+    /// Returns the value of what was typed, `None` if the field is left out.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn parse(&self, typed: &str) -> Result<Option<Value>, String> {
+        let text = typed.trim();
+        if text.is_empty() {
+            return if self.is_required { Err("it is needed".to_owned()) } else { Ok(None) };
+        }
+        match &self.kind {
+            FieldKind::Text => Ok(text.into()),
+            FieldKind::Secret => Ok(typed.trim_end_matches(['\n', '\r']).into()),
+            FieldKind::Number => match serde_json::from_str(text) {
+                Ok(Value::Number(number)) => Ok(number.into()),
+                _ => Err(format!("`{text}` is no number")),
+            },
+            FieldKind::YesOrNo => match &*text.to_lowercase() {
+                "y" | "yes" | "true" => Ok(true.into()),
+                "n" | "no" | "false" => Ok(false.into()),
+                _ => Err("it is yes or no".to_owned()),
+            },
+            FieldKind::Choose(options) => match chosen(options, text) {
+                Some(option) => Ok(option.value.clone()),
+                None => Err(format!("`{text}` is none of the answers")),
+            },
+            FieldKind::ChooseSeveral(options) => match several(options, text) {
+                Some(Typed::Yes(values)) => Ok(values),
+                Some(Typed::Unfit(problem)) => Err(problem),
+                _ => Err("it is a list of numbers".to_owned()),
+            },
+        }
+        .map(Some)
+    }
 }
 
 /// Whether a schema, or one within it, is of this kind.
@@ -176,7 +302,7 @@ fn find(schema: &Value, is: &impl Fn(&serde_json::Map<String, Value>) -> bool) -
 
 #[cfg(test)]
 mod tests {
-    use goondan::decision::{Question, QuestionId};
+    use goondan::decision::QuestionId;
 
     use super::*;
 
@@ -249,5 +375,40 @@ mod tests {
         assert_eq!(of(Question::for_secret("?")).parse(" a b "), yes(" a b "));
         let address = of(Question::for_address("?", "https://example.org/"));
         assert_eq!((address.parse("y"), address.parse("it is down")), (yes(true), no("it is down")));
+    }
+
+    #[test]
+    fn a_form_is_filled_in_by_lines() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "title": "Your name", "description": "as on the card" },
+                "code": { "type": "string", "format": "password" },
+                "age": { "type": ["integer", "null"], "default": 7 },
+                "member": { "type": "boolean" },
+                "size": { "type": "string", "enum": ["S", "M"], "enumNames": ["small", "medium"] },
+                "days": { "type": "array", "items": { "type": "string", "enum": ["Mo", "Tu"] } },
+            },
+            "required": ["name"],
+        });
+        let fields = fields(&schema).unwrap();
+        let pages: String = fields.iter().map(Field::page).collect();
+        assert_eq!(
+            pages,
+            "  Your name: as on the card (a text)\n  code (a text, which is not shown; it may be left out)\n  \
+             age (a number; it may be left out)\n  member (yes or no; it may be left out)\n  \
+             size (a number or its text; it may be left out)\n    1  small\n    2  medium\n  \
+             days (numbers, such as 1 3, or 0 for none; it may be left out)\n    1  Mo\n    2  Tu\n"
+        );
+        assert_eq!((fields[1].is_secret(), fields[2].default_text().as_str()), (true, "7"));
+        let typed = ["Ada", " pass word", "36", "no", "medium", "2 1"];
+        let form: Value = fields.iter().zip(typed).map(|(field, typed)| field.parse(typed).unwrap().unwrap()).collect();
+        assert_eq!(form, json!(["Ada", " pass word", 36, false, "M", ["Tu", "Mo"]]));
+        assert_eq!((fields[0].parse(" "), fields[1].parse("")), (Err("it is needed".to_owned()), Ok(None)));
+        for (field, typed) in [(2, "many"), (3, "perhaps"), (4, "L"), (5, "3"), (5, "Mo")] {
+            assert!(fields[field].parse(typed).is_err(), "{typed}");
+        }
+        let nested = json!({ "type": "object", "properties": { "a": { "type": "object" } } });
+        assert!(super::fields(&nested).is_none() && super::fields(&json!({ "type": "number" })).is_none());
     }
 }
