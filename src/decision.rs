@@ -5,5 +5,5 @@
 #![cfg_attr(feature = "runtime", doc = "[`Instance::decide`](crate::Instance::decide) goes on with it.")]
 
 pub use goondan_core::{
-    AnswerKind, AnswerOption, AskedQuestion, Decision, OnInput, Question, QuestionId, Verdict, Wait,
+    AnswerKind, AnswerOption, AskedQuestion, Decision, OnInput, Question, QuestionId, Unanswered, Verdict, Wait,
 };

@@ -93,7 +93,7 @@ pub use event::{
 
 pub use decision::{Decision, Verdict};
 
-pub use question::{AnswerKind, AnswerOption, AskedQuestion, OnInput, Question, QuestionId, Wait};
+pub use question::{AnswerKind, AnswerOption, AskedQuestion, OnInput, Question, QuestionId, Unanswered, Wait};
 
 pub use model_call::{
     CacheUse, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,

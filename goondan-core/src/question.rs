@@ -44,9 +44,34 @@ pub struct Question {
     /// The effect of another input of a person meanwhile.
     #[serde(default)]
     pub on_input: OnInput,
+    /// The answer where nobody can be asked.
+    #[serde(default, skip_serializing_if = "Unanswered::is_suspend")]
+    pub unanswered: Unanswered,
     /// The address that the person is to open, if the question is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+}
+
+/// The answer to a question where nobody can be asked: a front end without a person, such as `goondan run` in a pipe, takes
+/// it. A program decides itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "value", rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Unanswered {
+    /// The call does not run.
+    Reject,
+    /// This value.
+    Value(Value),
+    /// None: the call waits on. Also for one that this version does not know.
+    #[default]
+    #[serde(other)]
+    Suspend,
+}
+
+impl Unanswered {
+    fn is_suspend(&self) -> bool {
+        *self == Self::Suspend
+    }
 }
 
 /// The kind of answer that a question expects: [`Question::kind`].
@@ -148,6 +173,7 @@ impl Question {
             expires_after_ms: None,
             on_input: OnInput::default(),
             url: None,
+            unanswered: Unanswered::default(),
         }
     }
 
@@ -256,6 +282,21 @@ impl Question {
     #[must_use]
     pub fn expires_after(mut self, time: Duration) -> Self {
         self.expires_after_ms = Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// Sets the answer where nobody can be asked.
+    ///
+    /// ```
+    /// use goondan::decision::{Question, Unanswered};
+    ///
+    /// let question = Question::choose("How fast?", ["slow", "fast"]).unanswered(Unanswered::Value("slow".into()));
+    /// # _ = question;
+    /// ```
+    // ASK-04
+    #[must_use]
+    pub fn unanswered(mut self, unanswered: Unanswered) -> Self {
+        self.unanswered = unanswered;
         self
     }
 

@@ -138,6 +138,7 @@ impl InstanceDecideArgs {
             instance,
             input: None,
             files: Vec::new(),
+            unanswered: None,
             json: self.json,
             stream: false,
             reasoning: false,

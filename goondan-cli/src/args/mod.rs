@@ -31,7 +31,7 @@ pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};
 pub(crate) use plugin::{
     PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
 };
-pub(crate) use run::{CassettesArg, FsyncArg, RunArgs};
+pub(crate) use run::{CassettesArg, FsyncArg, RunArgs, UnansweredArg};
 pub(crate) use shell::{CompletionsArgs, ManArgs};
 pub(crate) use trust::TrustArgs;
 

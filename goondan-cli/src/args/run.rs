@@ -53,6 +53,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "file", value_name = "PATH", requires = "input")]
     pub(crate) files: Vec<PathBuf>,
 
+    /// Without a terminal: the decision about calls that wait, unless their questions say one [default: suspend].
+    #[arg(long, value_name = "DECISION", value_enum)]
+    pub(crate) unanswered: Option<UnansweredArg>,
+
     /// Print one JSON object per turn: turnId, finishReason, response, steps, toolCalls, usage if the model reports it,
     /// waits if it waits for decisions, and error if it failed.
     #[arg(long)]
@@ -93,6 +97,15 @@ pub(crate) struct RunArgs {
     /// before they are cancelled.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(super) grace: u64,
+}
+
+/// The decision about calls that wait where nobody can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+pub(crate) enum UnansweredArg {
+    /// They wait on, and the exit status is 3.
+    Suspend,
+    /// They are rejected, and the model goes on without them.
+    Reject,
 }
 
 impl RunArgs {

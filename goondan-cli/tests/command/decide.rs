@@ -276,3 +276,49 @@ fn an_answer_is_given_in_words() {
     let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
     assert!(stdout(&show).contains("E_TOOL_REJECTED: not to her"), "{show:?}");
 }
+
+/// Where nobody can be asked, the question says what is decided, or the command line.
+#[test]
+#[covers("ASK-04")]
+fn nobody_is_asked_in_a_pipe() {
+    let state = TempDir::new().unwrap();
+    let rejected = goondan(state.path(), &[&RUN[..], &["--unanswered", "reject"]].concat());
+    assert_eq!((rejected.status.code(), stdout(&rejected)), (Some(0), "I will not do that.\n"), "{rejected:?}");
+    let show = goondan(state.path(), &["instance", "show", "clerk:default"]);
+    assert!(stdout(&show).contains("E_TOOL_REJECTED: there is no person to ask"), "{show:?}");
+    let suspended = goondan(state.path(), &[&RUN[..], &["--unanswered", "suspend"]].concat());
+    assert_eq!(suspended.status.code(), Some(3), "{suspended:?}");
+    let rejected =
+        goondan(state.path(), &[&RUN[..], &["--json", "--unanswered", "reject", "--instance", "b"]].concat());
+    assert!(stdout(&rejected).contains(r#""response":"I will not do that.""#), "{rejected:?}");
+
+    let bundle = TempDir::new().unwrap();
+    let text = "
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: ask }
+spec: { entry: \"linked:ask\", config: { unanswered: reject } }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec: { model: Model/main, extensions: [ { ref: Extension/ask } ] }
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: guide }
+spec: { agents: [ { ref: Agent/guide } ], entryAgent: Agent/guide }
+";
+    fs::write(bundle.path().join("goondan.yaml"), format!("{}{text}", support::MODEL)).unwrap();
+    let call = json!({ "tool": "ask__person", "args": { "question": "a?" } });
+    let script =
+        json!([{ "when": "^go$", "call": call, "repeat": true }, { "say": "I go on.", "repeat": true }]).to_string();
+    fs::write(bundle.path().join("script.yaml"), script).unwrap();
+    let run = goondan(state.path(), &["run", bundle.path().to_str().unwrap(), "--trust", "--input", "go"]);
+    assert_eq!((run.status.code(), stdout(&run)), (Some(0), "I go on.\n"), "{run:?}");
+    let run = goondan(
+        state.path(),
+        &["run", bundle.path().to_str().unwrap(), "--trust", "--input", "go", "--json", "--instance", "b"],
+    );
+    assert_eq!(run.status.code(), Some(3), "a program decides itself: {run:?}");
+}

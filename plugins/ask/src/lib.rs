@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use goondan::Value;
-use goondan::decision::{OnInput, Question};
+use goondan::decision::{OnInput, Question, Unanswered};
 use goondan::prelude::*;
 use goondan::tool::ToolReply;
 
@@ -22,12 +22,26 @@ pub struct Config {
     /// How long an answer is waited for, such as `1h` or `7d`; without an end by default. Then the model reads that no
     /// answer came.
     expires: Option<String>,
+    /// The end of a question where nobody can be asked.
+    unanswered: WithoutPerson,
+}
+
+/// The end of a question where nobody can be asked, such as in a pipe.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum WithoutPerson {
+    /// It waits until it is answered.
+    #[default]
+    Suspend,
+    /// The model reads that there is nobody, and goes on.
+    Reject,
 }
 
 /// The extension.
 #[derive(Debug)]
 pub struct Ask {
     expires: Option<Duration>,
+    unanswered: Unanswered,
 }
 
 /// The input of the tool.
@@ -55,7 +69,11 @@ impl Ask {
                 Error::msg(format!("`expires: {text}` is no duration: {error}")).suggest("write it as 30m, 12h or 7d")
             })
         });
-        Ok(Self { expires: expires.transpose()? })
+        let unanswered = match config.unanswered {
+            WithoutPerson::Suspend => Unanswered::Suspend,
+            WithoutPerson::Reject => Unanswered::Reject,
+        };
+        Ok(Self { expires: expires.transpose()?, unanswered })
     }
 
     /// Asks the person you work for, and returns the answer. Use it when you cannot go on without something that only
@@ -87,7 +105,7 @@ impl Ask {
             (false, false) => Question::choose(text, options),
             (false, true) => Question::choose_several(text, options),
         };
-        let question = question.on_input(OnInput::Reject);
+        let question = question.on_input(OnInput::Reject).unanswered(self.unanswered.clone());
         Ok(match self.expires {
             Some(time) => question.expires_after(time),
             None => question,

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use std::thread;
 
 use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
-use goondan::decision::Decision;
+use goondan::decision::{AskedQuestion, Decision, Unanswered, Wait};
 use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
@@ -20,7 +20,7 @@ use super::conversation::OpenConversation;
 use super::reload::describe;
 use super::signals::{AFTER_INTERRUPT, Signal, Signals, TurnEnd};
 use super::{Work, principal};
-use crate::args::RunArgs;
+use crate::args::{RunArgs, UnansweredArg};
 use crate::outcome::Outcome;
 use crate::output::answer::{self, AnswerFormat};
 use crate::output::shown::ShownLines;
@@ -48,6 +48,16 @@ enum Flow {
     Stop,
     Exit(Outcome),
 }
+
+/// The end of a turn.
+enum Ran {
+    Done(Flow),
+    /// It waits, and these decisions are taken.
+    Decided(Vec<Decision>),
+}
+
+/// The reason of calls that are rejected because nobody can be asked.
+const NOBODY: &str = "there is no person to ask";
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(
@@ -178,7 +188,43 @@ impl<'a> Batch<'a> {
         output::eprint_styled(&describe(outcome, &self.conversation.instance.id().agent, Styled::new(false)));
     }
 
-    async fn turn(&mut self, work: Work) -> Result<Flow> {
+    /// Runs a turn, and goes on with it where it waits for a decision that can be taken without a person.
+    async fn turn(&mut self, mut work: Work) -> Result<Flow> {
+        loop {
+            match self.run_turn(work).await? {
+                Ran::Done(flow) => return Ok(flow),
+                Ran::Decided(decisions) => work = Work::Decide(decisions),
+            }
+        }
+    }
+
+    /// Returns the decisions about a turn that waits, if they can be taken without a person.
+    // ASK-04
+    fn decisions(&self, result: &Result<TurnResult>) -> Option<Vec<Decision>> {
+        let turn = result.as_ref().ok().filter(|turn| !turn.waits().is_empty())?;
+        // A program decides itself, unless it says how.
+        if self.args.json && self.args.unanswered.is_none() {
+            return None;
+        }
+        let questions = turn.waits().iter().flat_map(|wait| wait.questions.iter().map(move |asked| (wait, asked)));
+        let decision = |(wait, asked): (&Wait, &AskedQuestion)| {
+            let call = wait.call.clone();
+            let decision = match (&asked.question.unanswered, self.args.unanswered) {
+                (Unanswered::Value(value), _) => Decision::new(call, value.clone()),
+                (Unanswered::Reject, _) | (_, Some(UnansweredArg::Reject)) => Decision::reject(call, NOBODY),
+                _ => return None,
+            };
+            Some(decision.of(asked.by.clone()))
+        };
+        let mut decisions: Vec<Decision> = questions.map(decision).collect::<Option<_>>()?;
+        // A call that is rejected needs no more decisions.
+        let rejected: Vec<_> = decisions.iter().filter(|it| it.is_rejection()).map(|it| it.call.clone()).collect();
+        decisions.retain(|it| it.is_rejection() || !rejected.contains(&it.call));
+        decisions.dedup_by(|later, earlier| later.is_rejection() && later.call == earlier.call);
+        Some(decisions)
+    }
+
+    async fn run_turn(&mut self, work: Work) -> Result<Ran> {
         let Self { conversation, args, signals, reloader, shown, shown_lines, .. } = self;
         let instance = &conversation.instance;
         let event = work.event(instance).await?;
@@ -205,13 +251,16 @@ impl<'a> Batch<'a> {
             instance.cancel(&event).await?;
         }
         match end {
-            TurnEnd::Completed(result) => self.print(&result),
-            TurnEnd::Interrupted => Ok(Flow::Exit(Outcome::Interrupted)),
+            TurnEnd::Completed(result) => match self.decisions(&result) {
+                Some(decisions) => Ok(Ran::Decided(decisions)),
+                None => self.print(&result).map(Ran::Done),
+            },
+            TurnEnd::Interrupted => Ok(Ran::Done(Flow::Exit(Outcome::Interrupted))),
             TurnEnd::Drained(result) => {
                 if let Some(result) = result {
                     self.print(&result)?;
                 }
-                Ok(Flow::Exit(Outcome::Done))
+                Ok(Ran::Done(Flow::Exit(Outcome::Done)))
             }
         }
     }
