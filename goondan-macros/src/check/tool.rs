@@ -24,9 +24,9 @@ pub(super) fn tool<'m>(
     let name = name(helper, function, extension, errors);
     let effect = effect(helper, errors);
     let timeout = timeout(helper, errors);
-    let [blocking, asks] = ["blocking", "asks"].map(|word| flag(word, helper, errors));
+    let words @ [blocking, asks] = ["blocking", "asks"].map(|word| flag(word, helper, errors));
     let present = present(helper, errors);
-    signature::check_tool(block, function, blocking, errors);
+    signature::check_tool(block, function, words, errors);
     Some(Tool { function, name: name?, effect: effect?, timeout: timeout?, blocking, asks, present: present? })
 }
 

@@ -18,7 +18,7 @@ use self::borrowing::{borrows_from_the_call, owns_everything};
 use self::common::{is_async, is_not_generic, is_plain, is_unconditional, returns, takes_nothing_twice};
 use self::object::{takes_an_object_as_config, takes_an_object_as_input};
 use self::receiver::{borrows_self, has_no_receiver, has_no_receiver_in_a_module};
-use self::tool::{has_no_tool_context, is_async_or_blocking, is_not_async, owns_its_input};
+use self::tool::{can_read_its_decision, has_no_tool_context, is_async_or_blocking, is_not_async, owns_its_input};
 
 use super::plan::Kind;
 use crate::errors::Errors;
@@ -67,7 +67,7 @@ pub(super) fn check_middleware(block: &Block, function: &Function, kind: Option<
     Candidate { function, subject, legal }.check(&[is_async, receiver(block), returns], errors);
 }
 
-pub(super) fn check_tool(block: &Block, function: &Function, blocking: bool, errors: &mut Errors) {
+pub(super) fn check_tool(block: &Block, function: &Function, [blocking, asks]: [bool; 2], errors: &mut Errors) {
     let (name, this) = (function.name(), self_parameter(block));
     let subject = format!("tool `{name}`");
     let (legal, rules): (_, &[Rule]) = match blocking {
@@ -78,7 +78,8 @@ pub(super) fn check_tool(block: &Block, function: &Function, blocking: bool, err
         ),
     };
     let common = [receiver(block), takes_an_object_as_input, owns_its_input, borrows_from_the_call, returns];
-    Candidate { function, subject, legal }.check(&[rules, &common].concat(), errors);
+    let asking: &[Rule] = if asks { &[can_read_its_decision] } else { &[] };
+    Candidate { function, subject, legal }.check(&[rules, &common, asking].concat(), errors);
 }
 
 pub(super) fn check_on(block: &Block, function: &Function, errors: &mut Errors) {

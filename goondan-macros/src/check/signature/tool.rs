@@ -54,3 +54,14 @@ pub(super) fn has_no_tool_context(candidate: &Candidate<'_>, errors: &mut Errors
         }
     }
 }
+
+/// A tool that asks runs again, and would ask for ever. Behind `&` can be an alias of the context.
+pub(super) fn can_read_its_decision(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let is_api = |ty: &Type| matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "ExtensionApi"));
+    let has_context = types(candidate).any(|ty| matches!(ty, Type::Reference(reference) if !is_api(&reference.elem)));
+    if !has_context {
+        let message =
+            "asks, and cannot read what is decided; let it take `ctx: &ToolContext<'_>`, and call `ctx.decision`";
+        candidate.error(errors, &candidate.function.sig.ident, message);
+    }
+}
