@@ -70,7 +70,13 @@ pub(crate) fn is_cut(wait: &Wait) -> bool {
 /// Appends a question with the extension that asks it.
 pub(crate) fn question(page: Styled, asked: &AskedQuestion) -> Styled {
     let Question { text, .. } = &asked.question;
-    let page = page.text(&format!("  {} asks: {}\n", asked.by.extension, text.trim().replace('\n', "\n  ")));
+    let short: String = text.trim().chars().take(Extent::Short.chars()).collect();
+    let lines: Vec<_> = short.lines().take(Extent::Short.lines()).collect();
+    let page = page.text(&format!("  {} asks: {}\n", asked.by.extension, lines.join("\n  ")));
+    let page = match lines.len() < text.trim().lines().count() || short.len() < text.trim().len() {
+        true => page.paint(Style::Dim, &format!("  … ({} characters)\n", text.chars().count())),
+        false => page,
+    };
     match asked.question.kind() {
         AnswerKind::Choose(options) | AnswerKind::ChooseSeveral(options) => {
             let line = |(index, option): (usize, &AnswerOption)| {
@@ -109,7 +115,7 @@ fn host(url: &str) -> Option<&str> {
 pub(crate) fn page(waits: &[Wait]) -> Styled {
     waits.iter().fold(Styled::new(false), |page, wait| {
         let page = call(page, wait, Extent::Short);
-        let page = wait.questions.iter().fold(page, question);
+        let page = wait.masked().questions.iter().fold(page, question);
         match wait.expires {
             Some(expires) => page.text(&format!("  rejected after {expires}\n")),
             None => page,
@@ -166,6 +172,8 @@ mod tests {
         let address = |url: &str| shown(Question::for_address("Open it.", url));
         let url = "https://example.org@evil.example:8443/a?b#c";
         assert_eq!(address(url), format!("  e asks: Open it.\n  {url}\n  at evil.example:8443\n"));
+        let long = shown(Question::new("a\n".repeat(1 << 19)));
+        assert!(long.lines().count() == 41 && long.ends_with("  … (1048576 characters)\n"), "{}", long.len());
         assert!(address("https://exаmple.org/").ends_with("a name with letters that may look like others\n"));
     }
 }

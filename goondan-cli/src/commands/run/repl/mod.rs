@@ -249,7 +249,8 @@ impl<'a> Repl<'a> {
         let first = waits.into_iter().find_map(|wait| Some((wait.questions.first()?.clone(), wait)));
         let Some((asked, wait)) = first else { return Ok(None) };
         let choices = Choices::of(&asked, waits::is_cut(&wait));
-        let page = waits::question(waits::call(self.terminal.styled(), &wait, Extent::Short), &asked);
+        let page = waits::call(self.terminal.styled(), &wait, Extent::Short);
+        let page = wait.masked().questions.first().into_iter().fold(page, waits::question);
         output::eprint_styled(&page.wrapped(self.terminal.columns()));
         let mut is_told = false;
         let decision = loop {
