@@ -116,30 +116,7 @@ impl Approval {
     /// Innermost, so that the rules see the arguments that the tool gets.
     #[middleware(toolCall, priority = 1100)]
     async fn approve(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
-        let Some(tool) = ctx.tool() else {
-            // The step does not offer it, and nothing runs.
-            return next.run(ctx).await;
-        };
-        let call = Call { tool: ctx.tool_name(), effect: tool.effect, args: ctx.args() };
-        let standing = self.rules.standing(&call);
-        if let Standing::Denied(rule) = standing {
-            return Err(Error::rejected(rule.why("the rules of this agent deny such calls")));
-        }
-        // Also if the rules ask no more: what was asked is decided, and is not to be rejected for that.
-        match ctx.decision::<Answer>()? {
-            Some(Answer::Plain(false)) => return Err(Error::rejected("it was not approved")),
-            Some(Answer::Always(Approved { always: true })) if self.always != Always::Never => {
-                let given = self.given_by(&call);
-                self.api.state().update(|known: &mut Given| known.add(given))?;
-            }
-            Some(_) => {}
-            None if standing.is_allowed() || self.is_given(&call)? => {}
-            None => {
-                let why = standing.why();
-                let question = self.question(ctx.tool_name(), why.as_deref());
-                ctx.ask(question);
-            }
-        }
+        self.judge(ctx)?;
         next.run(ctx).await
     }
 
@@ -224,6 +201,36 @@ impl Grant {
 }
 
 impl Approval {
+    /// Lets the call run, or asks about it.
+    ///
+    /// # Errors
+    /// When the call must not run.
+    fn judge(&self, ctx: &mut ToolCallContext<'_>) -> Result<()> {
+        // Read if a rule needs it. A tool that the step does not offer has none; such a call is asked of nobody.
+        let effect = || ctx.tool().map(|tool| tool.effect).unwrap_or_default();
+        let call = Call { tool: ctx.tool_name(), effect: &effect, args: ctx.args() };
+        let standing = self.rules.standing(&call);
+        if let Standing::Denied(rule) = standing {
+            return Err(Error::rejected(rule.why("the rules of this agent deny such calls")));
+        }
+        // Also if the rules ask no more: what was asked is decided, and is not to be rejected for that.
+        match ctx.decision::<Answer>()? {
+            Some(Answer::Plain(false)) => return Err(Error::rejected("it was not approved")),
+            Some(Answer::Always(Approved { always: true })) if self.always != Always::Never => {
+                let given = self.given_by(&call);
+                self.api.state().update(|known: &mut Given| known.add(given))?;
+            }
+            Some(_) => {}
+            None if standing.is_allowed() || self.is_given(&call)? => {}
+            None => {
+                let why = standing.why();
+                let question = self.question(ctx.tool_name(), why.as_deref());
+                ctx.ask(question);
+            }
+        }
+        Ok(())
+    }
+
     fn listed(&self, input: &Forget) -> Result<Listed> {
         if let Some(number) = input.forget {
             self.api.state().update(|known: &mut Given| known.forget(number))?;

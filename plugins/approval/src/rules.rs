@@ -66,7 +66,7 @@ pub enum Otherwise {
 /// A call, as the rules see it.
 pub(crate) struct Call<'a> {
     pub(crate) tool: &'a str,
-    pub(crate) effect: Effect,
+    pub(crate) effect: &'a dyn Fn() -> Effect,
     pub(crate) args: &'a Map<String, Value>,
 }
 
@@ -178,7 +178,7 @@ impl Rule {
     /// does so too: `work/*` is not about `work/../.ssh`.
     fn fits(&self, call: &Call<'_>, is_allowing: bool) -> bool {
         self.tool.as_ref().is_none_or(|pattern| pattern.0.matches(call.tool))
-            && self.effect.is_none_or(|effect| effect == RuleEffect::of(call.effect))
+            && self.effect.is_none_or(|effect| effect == RuleEffect::of((call.effect)()))
             && self.args.iter().all(|(pointer, pattern)| {
                 let Some(text) = at(call.args, pointer) else { return false };
                 pattern.0.matches(&text) && !(is_allowing && leads_up(&text) && !leads_up(&pattern.0.pattern()))
@@ -236,7 +236,7 @@ mod tests {
 
     fn standing(rules: &Rules, tool: &str, effect: Effect, args: Value) -> &'static str {
         let args = args.as_object().cloned().unwrap();
-        match rules.standing(&Call { tool, effect, args: &args }) {
+        match rules.standing(&Call { tool, effect: &|| effect, args: &args }) {
             Standing::Denied(_) => "deny",
             Standing::Asked(_) => "ask",
             Standing::Allowed => "allow",

@@ -234,7 +234,8 @@ pub trait Journal: Send + Sync {
 
     /// Records that the open turn does not run: which calls wait for a decision, unless there are none, and the state
     /// that has changed meanwhile, which counts at once. It is called again when more state changes. Like a commit, it
-    /// survives whatever happens to the machine.
+    /// survives whatever happens to the machine. A call whose handler has asked [withdraws](goondan_core::Wait::withdrawn)
+    /// its start, as [`Interrupted::add`] does.
     ///
     /// # Errors
     /// When it is not stored.
