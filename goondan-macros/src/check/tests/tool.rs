@@ -152,7 +152,7 @@ fn unknown_option_of_tool() {
     );
     assert_eq!(
         error_of_options(quote!(schema = "finds")),
-        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout`, `blocking` and `present` can be given"
+        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout`, `blocking`, `asks` and `present` can be given"
     );
     assert_eq!(
         error_of_options(quote!(effect = read, effect = once)),
