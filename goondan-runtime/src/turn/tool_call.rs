@@ -240,10 +240,10 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         let asking = self.asking.as_deref();
         let handler = HandlerHost::new(self.step, self.span, &self.request.id, (name, tool), asking);
         let mut reply = handler.run(&mut input).await?;
-        match reply.take_question() {
-            Some(question) => self.ask_of_handler(tool, *question).await,
-            None => Ok(reply),
-        }
+        let Some(question) = reply.take_question() else { return Ok(reply) };
+        drop((reply, handler));
+        // Boxed, so that the future of a call stays small, which hardly ever asks.
+        Box::pin(self.ask_of_handler(tool, *question)).await
     }
 
     /// Lets the call wait for the question of its handler, which has not acted.
