@@ -140,8 +140,23 @@ fn is_secret(schema: &Value) -> bool {
     schema.get("format").is_some_and(|format| format == "password")
 }
 
-fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+/// Whether a schema, or one within it, is that of a secret.
+fn has_secret(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => is_secret(schema) || members.values().any(has_secret),
+        Value::Array(items) => items.iter().any(has_secret),
+        _ => false,
+    }
+}
+
+/// Adds all texts in a value.
+fn add_texts<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| add_texts(item, texts)),
+        Value::Object(members) => members.values().for_each(|member| add_texts(member, texts)),
+        _ => {}
+    }
 }
 
 fn texts(options: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
@@ -243,17 +258,24 @@ impl Question {
     /// Returns whether the answer must be stored nowhere: it is a secret, or a form with one.
     #[doc(hidden)]
     pub fn is_secret(&self) -> bool {
-        let Some(schema) = &self.schema else { return false };
-        is_secret(schema) || properties(schema).any(|(_, property)| is_secret(property))
+        self.schema.as_ref().is_some_and(has_secret)
     }
 
     /// Returns the secrets in an answer.
     #[doc(hidden)]
     pub fn secrets_in<'v>(&self, value: &'v Value) -> Vec<&'v str> {
-        let Some(schema) = &self.schema else { return Vec::new() };
-        let of_form = properties(schema).filter(|(_, property)| is_secret(property));
-        let whole = is_secret(schema).then_some(value);
-        of_form.filter_map(|(name, _)| value.get(name)).chain(whole).filter_map(Value::as_str).collect()
+        let Some(schema) = self.schema.as_ref().filter(|schema| has_secret(schema)) else { return Vec::new() };
+        let is_plain = |property: &Value| !has_secret(property) && property.get("$ref").is_none();
+        let mut secrets = Vec::new();
+        match (value, schema.get("properties").and_then(Value::as_object)) {
+            // Of what is deeper in a form, all texts.
+            (Value::Object(members), Some(properties)) => {
+                let of_secret = members.iter().filter(|(name, _)| !properties.get(*name).is_some_and(is_plain));
+                of_secret.for_each(|(_, member)| add_texts(member, &mut secrets));
+            }
+            _ => add_texts(value, &mut secrets),
+        }
+        secrets
     }
 
     /// Sets the name, for a function that asks several questions about one call.
@@ -441,5 +463,29 @@ impl Wait {
         masked.questions.iter_mut().for_each(|asked| mask_text(&mut asked.question.text));
         masked.shown = masked.shown.into_iter().map(Shown::cleaned).collect();
         masked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_found_at_any_depth_of_a_form() {
+        let secret = json!({ "type": "string", "format": "password" });
+        let card = json!({ "type": "object", "properties": { "pin": secret } });
+        for properties in [
+            json!({ "name": { "type": "string" }, "card": card }),
+            json!({ "name": { "type": "string" }, "card": { "$ref": "#/$defs/Card" } }),
+        ] {
+            let schema = json!({ "type": "object", "properties": properties, "$defs": { "Card": card } });
+            let question = Question::new("?").expecting_schema(schema);
+            let value = json!({ "name": "Ada", "card": { "pin": "1234-5678" } });
+            assert!(question.is_secret());
+            assert_eq!(question.secrets_in(&value), ["1234-5678"]);
+        }
+        assert_eq!(Question::for_secret("?").secrets_in(&json!("1234-5678")), ["1234-5678"]);
+        assert!(Question::for_text("?").secrets_in(&json!("Ada")).is_empty());
+        assert!(!Question::choose("?", ["password"]).is_secret());
     }
 }

@@ -723,27 +723,13 @@ async fn interrupted(at: Option<(usize, Break)>, goes_on: GoesOn) -> usize {
     let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).store(store);
     let agent = agent.with::<Questioning>(asks(&log, &[ACT], json!({}))).build().unwrap();
     let event = AgentEvent::input("go").with_id("e1");
-    let (mut instance, outcome) = goondan_breaking::run(&agent, "test", &event, &plan, goes_on).await.unwrap();
-    let mut result = outcome.unwrap();
     let mut lines = Vec::new();
-    while result.finish_reason() == FinishReason::Suspended {
+    let decided = goondan_breaking::run_decided(&agent, &event, &plan, goes_on, |wait| {
         lines.extend(log.take());
         assert!(!ran(&lines).contains(&"act 7"), "{what}: it ran undecided");
-        let decision = Decision::approve(result.waits()[0].call.clone());
-        let decided = tokio::select! {
-            decided = instance.decide([decision]) => Some(decided),
-            () = plan.broken() => None,
-        };
-        if let Some(Ok(decided)) = decided {
-            result = decided;
-            continue;
-        }
-        if decided.is_none() && goes_on == GoesOn::AfterANewOpening {
-            close(instance, &plan).await.unwrap();
-        }
-        let (opened, outcome) = goondan_breaking::run(&agent, "test", &event, &plan, goes_on).await.unwrap();
-        (instance, result) = (opened, outcome.unwrap());
-    }
+        Decision::approve(wait.call.clone())
+    });
+    let (instance, result) = decided.await.unwrap();
     lines.extend(log.take());
     let acts = ran(&lines).into_iter().filter(|line| *line == "act 7").count();
     let results = results(&instance).await;

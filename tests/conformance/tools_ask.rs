@@ -252,27 +252,13 @@ async fn interrupted(at: Option<(usize, Break)>, goes_on: GoesOn) -> usize {
     let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).store(store);
     let agent = agent.with::<ToolsAsk>(json!({ "log": log })).build().unwrap();
     let event = AgentEvent::input("go").with_id("e1");
-    let (mut instance, outcome) = goondan_breaking::run(&agent, "test", &event, &plan, goes_on).await.unwrap();
-    let mut turn = outcome.unwrap();
     let mut lines = Vec::new();
-    while turn.finish_reason() == FinishReason::Suspended {
+    let decided = goondan_breaking::run_decided(&agent, &event, &plan, goes_on, |wait| {
         lines.extend(log.take());
         assert!(!lines.iter().any(|line| line.starts_with("sent")), "{what}: it acted undecided");
-        let decision = Decision::new(turn.waits()[0].call.clone(), "Post");
-        let decided = tokio::select! {
-            decided = instance.decide([decision]) => Some(decided),
-            () = plan.broken() => None,
-        };
-        if let Some(Ok(decided)) = decided {
-            turn = decided;
-            continue;
-        }
-        if decided.is_none() && goes_on == GoesOn::AfterANewOpening {
-            close(instance, &plan).await.unwrap();
-        }
-        let (opened, outcome) = goondan_breaking::run(&agent, "test", &event, &plan, goes_on).await.unwrap();
-        (instance, turn) = (opened, outcome.unwrap());
-    }
+        Decision::new(wait.call.clone(), "Post")
+    });
+    let (instance, turn) = decided.await.unwrap();
     lines.extend(log.take());
     let acts = lines.iter().filter(|line| *line == "sent Post").count();
     match result(&instance).await.as_str() {

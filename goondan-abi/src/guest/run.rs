@@ -199,7 +199,7 @@ impl CallHost for MiddlewareRun {
     }
 
     fn is_asked(&self) -> bool {
-        // An older host asks nobody.
+        // An older host has no questions.
         self.call.read("asked").and_then(|json| json.parse()).unwrap_or_default()
     }
 

@@ -98,8 +98,8 @@ pub(crate) struct InstanceDecideArgs {
     #[arg(long, value_name = "JSON", requires = "call", conflicts_with = "always")]
     pub(crate) value: Option<String>,
 
-    /// The answer as it is typed on a terminal, such as a text or the number of one of several. `-` reads a line of standard
-    /// input, as a secret needs it.
+    /// The answer as it is typed on a terminal, such as a text or the number of one of several. `-` reads a line of
+    /// standard input, as a secret needs it.
     #[arg(long, value_name = "TEXT", requires = "call", conflicts_with_all = ["value", "always", "reject"])]
     pub(crate) answer: Option<String>,
 

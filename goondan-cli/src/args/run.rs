@@ -99,7 +99,7 @@ pub(crate) struct RunArgs {
     pub(super) grace: u64,
 }
 
-/// The decision about calls that wait where nobody can be asked.
+/// The decision about calls that wait where there is no person.
 #[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
 pub(crate) enum UnansweredArg {
     /// They wait on, and the exit status is 3.

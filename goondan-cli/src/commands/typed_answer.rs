@@ -257,7 +257,7 @@ impl Field {
     /// Returns the value of what was typed, `None` if the field is left out.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem, for the person.
     pub(crate) fn parse(&self, typed: &str) -> Result<Option<Value>, String> {
         let text = typed.trim();
         if text.is_empty() {

@@ -13,7 +13,7 @@ const MAX_OPTIONS: usize = 50;
 /// The most characters of one.
 const MAX_TITLE: usize = 200;
 
-/// How much of long arguments and differences is printed.
+/// The extent to which long arguments and differences are printed.
 #[derive(Clone, Copy)]
 pub(crate) enum Extent {
     Short,

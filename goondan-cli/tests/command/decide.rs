@@ -224,6 +224,33 @@ fn a_line_decides() {
     assert!(stdout(&show).contains("10.00 EUR are paid back"), "{show:?}");
 }
 
+/// A bundle whose model asks the person, with this config of `ask` and this script.
+fn guide(config: &str, script: &Value) -> TempDir {
+    let bundle = TempDir::new().unwrap();
+    let text = format!(
+        "{}
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: {{ name: ask }}
+spec: {{ entry: \"linked:ask\", config: {config} }}
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: {{ name: guide }}
+spec: {{ model: Model/main, extensions: [ {{ ref: Extension/ask }} ] }}
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: {{ name: guide }}
+spec: {{ agents: [ {{ ref: Agent/guide }} ], entryAgent: Agent/guide }}
+",
+        support::MODEL
+    );
+    fs::write(bundle.path().join("goondan.yaml"), text).unwrap();
+    fs::write(bundle.path().join("script.yaml"), script.to_string()).unwrap();
+    bundle
+}
+
 /// Which tools ask is said before they run.
 #[test]
 #[covers("ASK-04")]
@@ -231,25 +258,7 @@ fn tools_that_ask_are_listed() {
     let list = support::printed(support::goondan().args(["plugin", "list"]));
     let line = list.lines().find(|line| line.contains("ask__person")).unwrap();
     assert!(line.ends_with("(asks a person)"), "{line}");
-    let bundle = TempDir::new().unwrap();
-    let text = "
-apiVersion: goondan.ai/v1
-kind: Extension
-metadata: { name: ask }
-spec: { entry: \"linked:ask\" }
----
-apiVersion: goondan.ai/v1
-kind: Agent
-metadata: { name: guide }
-spec: { model: Model/main, extensions: [ { ref: Extension/ask } ] }
----
-apiVersion: goondan.ai/v1
-kind: Swarm
-metadata: { name: guide }
-spec: { agents: [ { ref: Agent/guide } ], entryAgent: Agent/guide }
-";
-    fs::write(bundle.path().join("goondan.yaml"), format!("{}{text}", support::MODEL)).unwrap();
-    fs::write(bundle.path().join("script.yaml"), "- say: hi\n").unwrap();
+    let bundle = guide("{}", &json!([{ "say": "hi" }]));
     let check = support::printed(support::goondan().args(["check", "--capabilities"]).arg(bundle.path()));
     assert!(check.contains("tools that ask a person:\n  ask__person  (extension ask of the agent guide)\n"), "{check}");
 }
@@ -277,7 +286,7 @@ fn an_answer_is_given_in_words() {
     assert!(stdout(&show).contains("E_TOOL_REJECTED: not to her"), "{show:?}");
 }
 
-/// Where nobody can be asked, the question says what is decided, or the command line.
+/// Without a person, the question or the command line has the decision.
 #[test]
 #[covers("ASK-04")]
 fn nobody_is_asked_in_a_pipe() {
@@ -292,28 +301,9 @@ fn nobody_is_asked_in_a_pipe() {
         goondan(state.path(), &[&RUN[..], &["--json", "--unanswered", "reject", "--instance", "b"]].concat());
     assert!(stdout(&rejected).contains(r#""response":"I will not do that.""#), "{rejected:?}");
 
-    let bundle = TempDir::new().unwrap();
-    let text = "
-apiVersion: goondan.ai/v1
-kind: Extension
-metadata: { name: ask }
-spec: { entry: \"linked:ask\", config: { unanswered: reject } }
----
-apiVersion: goondan.ai/v1
-kind: Agent
-metadata: { name: guide }
-spec: { model: Model/main, extensions: [ { ref: Extension/ask } ] }
----
-apiVersion: goondan.ai/v1
-kind: Swarm
-metadata: { name: guide }
-spec: { agents: [ { ref: Agent/guide } ], entryAgent: Agent/guide }
-";
-    fs::write(bundle.path().join("goondan.yaml"), format!("{}{text}", support::MODEL)).unwrap();
     let call = json!({ "tool": "ask__person", "args": { "question": "a?" } });
-    let script =
-        json!([{ "when": "^go$", "call": call, "repeat": true }, { "say": "I go on.", "repeat": true }]).to_string();
-    fs::write(bundle.path().join("script.yaml"), script).unwrap();
+    let script = json!([{ "when": "^go$", "call": call, "repeat": true }, { "say": "I go on.", "repeat": true }]);
+    let bundle = guide("{ unanswered: reject }", &script);
     let run = goondan(state.path(), &["run", bundle.path().to_str().unwrap(), "--trust", "--input", "go"]);
     assert_eq!((run.status.code(), stdout(&run)), (Some(0), "I go on.\n"), "{run:?}");
     let run = goondan(

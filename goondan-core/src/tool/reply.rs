@@ -37,7 +37,7 @@ pub struct ToolReply {
     /// Text, JSON that is no string, or content of texts and files.
     output: ToolOutput,
     is_error: bool,
-    /// What the handler asks instead of acting.
+    /// The question of a handler that has not acted.
     question: Option<Box<Question>>,
 }
 

@@ -24,17 +24,17 @@ pub(super) struct Asking {
     is_edited_since: bool,
     /// How many decisions the turn has.
     decisions: usize,
-    /// How many decisions there are about the call.
+    /// The number of decisions about the call.
     rounds: usize,
     /// The questions of layers in this run.
     asked: Vec<(QuestionId, Question)>,
-    /// What layers show of the call in this run.
+    /// Shown by layers of the call in this run.
     shown: Vec<Shown>,
 }
 
 /// The most that layers show of a call.
 const MAX_SHOWN: usize = 8;
-/// How often the handler of a call may ask.
+/// The most decisions about a call after which its handler may ask.
 const MAX_ROUNDS: usize = 32;
 
 /// A decision about a question of the wait.

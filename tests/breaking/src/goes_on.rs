@@ -1,5 +1,6 @@
 //! Runs an event until its turn has ended.
 
+use goondan::decision::{Decision, Wait};
 use goondan::event::AgentEvent;
 use goondan::middleware::TurnResult;
 use goondan::{Agent, Error, ErrorCode, Instance, Result};
@@ -43,6 +44,39 @@ pub async fn run(
             return Ok((instance, outcome));
         }
     }
+}
+
+/// As [`run`], and decides about each call that waits, however often that is interrupted. `waits` is called before each
+/// decision.
+///
+/// # Errors
+/// As [`run`], and when its turn fails.
+pub async fn run_decided(
+    agent: &Agent,
+    event: &AgentEvent,
+    plan: &Plan,
+    goes_on: GoesOn,
+    mut waits: impl FnMut(&Wait) -> Decision,
+) -> Result<(Instance, TurnResult)> {
+    let (mut instance, outcome) = run(agent, "test", event, plan, goes_on).await?;
+    let mut turn = outcome?;
+    while let Some(wait) = turn.waits().first() {
+        let decision = waits(wait);
+        let decided = tokio::select! {
+            decided = instance.decide([decision]) => Some(decided),
+            () = plan.broken() => None,
+        };
+        if let Some(Ok(decided)) = decided {
+            turn = decided;
+            continue;
+        }
+        if decided.is_none() && goes_on == GoesOn::AfterANewOpening {
+            close(instance, plan).await?;
+        }
+        let (opened, outcome) = run(agent, "test", event, plan, goes_on).await?;
+        (instance, turn) = (opened, outcome?);
+    }
+    Ok((instance, turn))
 }
 
 /// Opens an instance once its store is there.

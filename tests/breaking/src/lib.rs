@@ -3,5 +3,5 @@
 mod goes_on;
 mod store;
 
-pub use goes_on::{GoesOn, close, run};
+pub use goes_on::{GoesOn, close, run, run_decided};
 pub use store::{Break, Breaking, Plan};

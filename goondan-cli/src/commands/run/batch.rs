@@ -56,8 +56,8 @@ enum Ran {
     Decided(Vec<Decision>),
 }
 
-/// The reason of calls that are rejected because nobody can be asked.
-const NOBODY: &str = "there is no person to ask";
+/// The reason of calls that are rejected without a person.
+const NO_PERSON: &str = "there is no person to ask";
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(
@@ -211,7 +211,7 @@ impl<'a> Batch<'a> {
             let call = wait.call.clone();
             let decision = match (&asked.question.unanswered, self.args.unanswered) {
                 (Unanswered::Value(value), _) => Decision::new(call, value.clone()),
-                (Unanswered::Reject, _) | (_, Some(UnansweredArg::Reject)) => Decision::reject(call, NOBODY),
+                (Unanswered::Reject, _) | (_, Some(UnansweredArg::Reject)) => Decision::reject(call, NO_PERSON),
                 _ => return None,
             };
             Some(decision.of(asked.by.clone()))

@@ -274,7 +274,10 @@ fn a_secret_is_typed_unseen() {
          [y]es, when it is done  [n]o, or say why not  [e]dit  (Ctrl-C: later)\n>",
     );
     says(&screen, "y");
-    screen.shows("locked asks: Which code does it show?\n  a text, which is not shown  /no and why not  /edit  (Ctrl-C: later)\n>");
+    screen.shows(
+        "locked asks: Which code does it show?\n  \
+         a text, which is not shown  /no and why not  /edit  (Ctrl-C: later)\n>",
+    );
     screen.send(CODE);
     screen.shows(&format!("\n> {}", "*".repeat(CODE.len())));
     screen.send(ENTER);

@@ -1,5 +1,6 @@
 //! The interactive conversation: reads an input, runs a turn or a command, and repeats until the user leaves.
 
+mod asking;
 mod canvas;
 mod command;
 mod editor;
@@ -20,32 +21,28 @@ use std::path::Path;
 
 use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
 use goondan::conversation::FilePart;
-use goondan::decision::Decision;
 use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::race::{Either, race};
 use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::{FinishReason, TurnResult};
 use goondan::store::state_root;
 use goondan::tool::Effect;
-use goondan::{Error, ErrorCode, Instance, Map, Result, Value, json};
-use serde::de::DeserializeOwned;
+use goondan::{Error, ErrorCode, Instance, Result};
 
 pub(crate) use terminal::Terminal;
 
+use super::Work;
 use super::background::heading;
 use super::conversation::OpenConversation;
 use super::files;
 use super::reload::describe_to_person;
 use super::signals::{Signal, Signals, TurnEnd};
-use super::{Work, principal};
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
-use crate::commands::typed_answer::{Choices, Typed, fields};
 use crate::outcome::Outcome;
 use crate::output::rewound;
 use crate::output::shown::ShownLines;
-use crate::output::waits::{self, Extent};
 use crate::output::{self, Above, Style, Styled, first_line};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
@@ -237,121 +234,6 @@ impl<'a> Repl<'a> {
                 }
                 Prompted::Left(outcome) => return Ok(ControlFlow::Break(outcome)),
             }
-        }
-    }
-
-    /// Asks about the first call that waits, if there is one, and goes on with the turn once all are decided. Returns an
-    /// outcome if the conversation ends.
-    // ASK-01
-    async fn ask(&mut self) -> Result<Option<Outcome>> {
-        let waits = self.conversation.instance.waits().await?;
-        self.waits = !waits.is_empty();
-        let first = waits.into_iter().find_map(|wait| Some((wait.questions.first()?.clone(), wait)));
-        let Some((asked, wait)) = first else { return Ok(None) };
-        let choices = Choices::of(&asked, waits::is_cut(&wait));
-        let page = waits::call(self.terminal.styled(), &wait, Extent::Short);
-        let page = wait.masked().questions.first().into_iter().fold(page, waits::question);
-        output::eprint_styled(&page.wrapped(self.terminal.columns()));
-        let mut is_told = false;
-        let decision = loop {
-            if !std::mem::replace(&mut is_told, true) {
-                self.print_status(&choices.line());
-            }
-            let prompted =
-                if choices.are_secret() { self.prompt_secret().await? } else { self.prompt(String::new()).await? };
-            let text = match prompted {
-                Prompted::Text(text) => text,
-                Prompted::Interrupted { .. } => {
-                    self.print_status("it waits: /decide asks again, and so does the next start");
-                    return Ok(None);
-                }
-                Prompted::Left(outcome) => return Ok(Some(outcome)),
-            };
-            let yes = |value: Value| Decision::new(wait.call.clone(), value);
-            match choices.parse(&text) {
-                Typed::Yes(value) => break yes(value),
-                Typed::No(reason) => break Decision::reject(wait.call.clone(), reason),
-                Typed::Edit if wait.masked().args != wait.args => {
-                    self.print_status("the arguments have secrets, which cannot be edited here");
-                }
-                Typed::Edit => {
-                    let args = serde_json::to_string(&wait.args)?;
-                    if let Some(args) = self.prompt_json(args).await? {
-                        break yes(true.into()).with_args(args);
-                    }
-                    is_told = false;
-                }
-                Typed::Value => {
-                    if let Some(value) = self.prompt_form(asked.question.schema.as_ref()).await? {
-                        break yes(value);
-                    }
-                    is_told = false;
-                }
-                Typed::Details => {
-                    let page = waits::call(self.terminal.styled(), &wait, Extent::Whole);
-                    output::eprint_styled(&page.wrapped(self.terminal.columns()));
-                    is_told = false;
-                }
-                Typed::Nothing => is_told = false,
-                Typed::Unfit(problem) => self.print_status(&problem),
-                Typed::Command => match command::parse(&text) {
-                    Command::Quit => return Ok(Some(Outcome::Done)),
-                    command => {
-                        self.execute(command).await?;
-                        is_told = false;
-                    }
-                },
-            }
-        };
-        let decision = decision.of(asked.by.clone()).by(principal());
-        // Another one may be open.
-        self.asks = true;
-        self.turn(Work::Decide(vec![decision])).await
-    }
-
-    /// Reads a value that fits a schema, of a form one field after the other; `None` if the person gives none.
-    // ASK-04
-    async fn prompt_form(&mut self, schema: Option<&Value>) -> Result<Option<Value>> {
-        let Some(fields) = schema.and_then(fields) else {
-            let schema = schema.map(Value::to_string).unwrap_or_default();
-            self.print_status(&format!("JSON that fits {}", first_line(&schema, 400)));
-            return self.prompt_json(String::new()).await;
-        };
-        let mut form = Map::new();
-        for field in fields {
-            output::eprint_styled(&self.terminal.styled().text(&field.page()).wrapped(self.terminal.columns()));
-            loop {
-                let prompted = match field.is_secret() {
-                    true => self.prompt_secret().await?,
-                    false => self.prompt(field.default_text()).await?,
-                };
-                let Prompted::Text(typed) = prompted else { return Ok(None) };
-                match field.parse(&typed) {
-                    Ok(Some(value)) => _ = form.insert(field.name, value),
-                    Ok(None) => {}
-                    Err(problem) => {
-                        self.print_status(&problem);
-                        continue;
-                    }
-                }
-                break;
-            }
-        }
-        Ok(Some(form.into()))
-    }
-
-    /// Reads JSON, which begins with `text`; `None` if the person gives none.
-    async fn prompt_json<T: DeserializeOwned>(&mut self, mut text: String) -> Result<Option<T>> {
-        loop {
-            let Prompted::Text(typed) = self.prompt(text).await? else { return Ok(None) };
-            if typed.trim().is_empty() {
-                return Ok(None);
-            }
-            match serde_json::from_str(&typed) {
-                Ok(value) => return Ok(Some(value)),
-                Err(error) => self.print_status(&format!("this is not the JSON that is expected: {error}")),
-            }
-            text = typed;
         }
     }
 
@@ -581,16 +463,6 @@ impl<'a> Repl<'a> {
         output::eprint_styled(&page.wrapped(self.terminal.columns()));
         self.typed = rewound::input(&undone).unwrap_or_default();
         Ok(())
-    }
-
-    /// Lets the extensions `approval` show their rules.
-    async fn rules(&self, forget: Option<usize>) -> Result<()> {
-        let instance = &self.conversation.instance;
-        if instance.tools().await?.get("approval__rules").is_none() {
-            self.print_status("no rules: this agent does not have the extension `approval`");
-            return Ok(());
-        }
-        instance.events().emit("approval.rules", (json!({ "forget": forget }),)).await
     }
 
     fn attach(&mut self, path: &str) {
