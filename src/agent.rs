@@ -30,6 +30,6 @@ pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Re
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
     Agent, AgentBuilder, AgentCall, AgentReply, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
-    ExtensionChange, Instance, InstanceEvents, LocalRouter, Observer, Policy, ReloadRequest, ReloadRequests, Reloaded,
-    Rewound, Router, Told, TurnStream, TurnUpdate, Wants,
+    ExtensionChange, Instance, InstanceEvents, LiveQuestion, LiveQuestions, LiveUpdate, LocalRouter, Observer, Policy,
+    ReloadRequest, ReloadRequests, Reloaded, Rewound, Router, Told, TurnStream, TurnUpdate, Wants,
 };

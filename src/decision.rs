@@ -5,5 +5,6 @@
 #![cfg_attr(feature = "runtime", doc = "[`Instance::decide`](crate::Instance::decide) goes on with it.")]
 
 pub use goondan_core::{
-    AnswerKind, AnswerOption, AskedQuestion, Decision, OnInput, Question, QuestionId, Unanswered, Verdict, Wait,
+    AnswerKind, AnswerOption, AskedQuestion, Decision, LiveWait, OnInput, Question, QuestionId, Unanswered, Verdict,
+    Wait,
 };

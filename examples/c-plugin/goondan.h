@@ -153,6 +153,12 @@ typedef struct goondan_host_table_1_2 {
     void (*extension_show)(const void *handle, goondan_text shown);
 } goondan_host_table_1_2;
 
+/* Since 1.3; `base.base.size` says whether the host has it. */
+typedef struct goondan_host_table_1_3 {
+    goondan_host_table_1_2 base;
+    goondan_future (*run_ask)(const void *call, goondan_text question);
+} goondan_host_table_1_3;
+
 typedef struct {
     size_t size;
     size_t (*extension_count)(void);

@@ -400,6 +400,16 @@ pub struct HostTable1_2 {
     pub extension_show: unsafe extern "C" fn(handle: *const c_void, shown: Text),
 }
 
+/// The table of a host of version 1.3 or later: that of 1.2, and what was added behind it.
+#[repr(C)]
+pub struct HostTable1_3 {
+    /// The functions of version 1.2.
+    pub base: HostTable1_2,
+    /// Since 1.3. Asks the person a live question, which is JSON as in the field `ask`, and waits for the answer. The output
+    /// is the JSON value of the answer. Tools only.
+    pub run_ask: unsafe extern "C" fn(call: *const c_void, question: Text) -> Future,
+}
+
 /// Snapshot: the messages at the start of the turn.
 pub const BASE: u32 = 0;
 /// Snapshot: the current messages.

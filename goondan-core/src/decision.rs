@@ -152,9 +152,13 @@ pub(crate) fn decided<T: DeserializeOwned>(decisions: Vec<Decision>, name: Optio
     match decisions.into_iter().find(is_named).map(|decision| decision.verdict) {
         None | Some(Verdict::Withheld) => Ok(None),
         Some(Verdict::Reject { reason }) => Err(Error::rejected(reason)),
-        Some(Verdict::Accept { value, .. }) => T::deserialize(value).map(Some).map_err(|error| {
-            Error::new(ErrorCode::DECISION_INVALID, format!("the value of the decision does not fit: {error}"))
-                .suggest("let the question expect a value of the type that is read")
-        }),
+        Some(Verdict::Accept { value, .. }) => T::deserialize(value).map(Some).map_err(|error| unfit(&error)),
     }
+}
+
+/// Returns the error for a value that is read as another type than the question expects.
+#[cold]
+pub(crate) fn unfit(error: &serde_json::Error) -> Error {
+    Error::new(ErrorCode::DECISION_INVALID, format!("the value of the decision does not fit: {error}"))
+        .suggest("let the question expect a value of the type that is read")
 }

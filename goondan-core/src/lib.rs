@@ -66,7 +66,8 @@ pub mod linkage;
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 pub use name::{
-    AgentName, EventId, ExtensionName, InstanceKey, MessageId, ModelName, ToolCallId, ToolName, TraceId, TurnId,
+    AgentName, EventId, ExtensionName, InstanceKey, LiveQuestionId, MessageId, ModelName, ToolCallId, ToolName,
+    TraceId, TurnId,
 };
 
 pub use secret::Secret;
@@ -93,7 +94,9 @@ pub use event::{
 
 pub use decision::{Decision, Verdict};
 
-pub use question::{AnswerKind, AnswerOption, AskedQuestion, OnInput, Question, QuestionId, Unanswered, Wait};
+pub use question::{
+    AnswerKind, AnswerOption, AskedQuestion, LiveWait, OnInput, Question, QuestionId, Unanswered, Wait,
+};
 
 pub use model_call::{
     CacheUse, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,

@@ -196,6 +196,11 @@ id_type! {
     EventId
 }
 id_type! {
+    /// The id of a live question, which a front end answers at once.
+    // ASK-04
+    LiveQuestionId
+}
+id_type! {
     /// The name that an agent, or its bundle, gives to a model.
     ModelName
 }
@@ -237,6 +242,13 @@ impl ToolCallId {
     /// Returns a new random id.
     pub fn random() -> Self {
         Self(random("call-"))
+    }
+}
+
+impl LiveQuestionId {
+    /// Returns a new random id.
+    pub fn random() -> Self {
+        Self(random("ask-"))
     }
 }
 

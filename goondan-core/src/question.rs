@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::conversation::Timestamp;
-use crate::name::{ExtensionName, ToolCallId};
+use crate::depth;
+use crate::error::{Error, ErrorCode, Result};
+use crate::name::{AgentName, ExtensionName, InstanceKey, LiveQuestionId, ToolCallId};
 use crate::presentation::Presentation;
 use crate::secret::{mask_members, mask_text};
 use crate::shown::Shown;
@@ -51,6 +53,11 @@ pub struct Question {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
+
+/// The longest text, schema and address of a question that a handler asks, in bytes.
+const MAX_TEXT: usize = 16 * 1024;
+const MAX_SCHEMA: usize = 64 * 1024;
+const MAX_URL: usize = 8 * 1024;
 
 /// The answer to a question where nobody can be asked: a front end without a person, such as `goondan run` in a pipe, takes
 /// it. A program decides itself.
@@ -278,6 +285,35 @@ impl Question {
         secrets
     }
 
+    /// Fails if the question of a handler is too large to be asked, or if it lets a person open something else than a web
+    /// page: a handler may pass on the words of a server.
+    ///
+    /// # Errors
+    /// `E_TOOL_ASKS`, or `E_VALUE_DEPTH` with the place.
+    // ASK-04
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<()> {
+        let schema = self.schema.as_ref().map_or(Ok(()), depth::check);
+        schema.map_err(|error| error.refuse("the schema of a question"))?;
+        let url = self.url.as_deref().unwrap_or_default();
+        let schema = self.schema.as_ref().map_or(0, |schema| schema.to_string().len());
+        let sizes =
+            [("text", self.text.len(), MAX_TEXT), ("schema", schema, MAX_SCHEMA), ("address", url.len(), MAX_URL)];
+        if let Some((part, size, most)) = sizes.into_iter().find(|(_, size, most)| size > most) {
+            let message =
+                format!("the question is too large: its {part} has {size} bytes, and at most {most} are asked");
+            return Err(Error::new(ErrorCode::TOOL_ASKS, message).suggest("ask for less at once"));
+        }
+        let is_web = ["https://", "http://"].iter().any(|scheme| url.to_ascii_lowercase().starts_with(scheme));
+        if self.url.is_some() && (!is_web || url.contains(|c: char| c.is_control() || c.is_whitespace())) {
+            let message = "the address of the question is none of a web page";
+            return Err(
+                Error::new(ErrorCode::TOOL_ASKS, message).suggest("it begins with `https://`, and has no spaces")
+            );
+        }
+        Ok(())
+    }
+
     /// Sets the name, for a function that asks several questions about one call.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
@@ -425,6 +461,36 @@ pub struct Wait {
     pub withdrawn: bool,
 }
 
+/// A live question: the handler of a tool, or another agent that a handler has asked, waits for its answer now.
+// ASK-04
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LiveWait {
+    /// Its id: the call is not enough, because other conversations may have one with the same id.
+    pub id: LiveQuestionId,
+    /// The agent whose call it is, behind those that wait for it: the first is the one that the person talks to.
+    pub agents: Vec<AgentName>,
+    /// The conversation of that agent.
+    pub instance: InstanceKey,
+    /// The call, with one question.
+    #[serde(flatten)]
+    pub wait: Wait,
+}
+
+impl LiveWait {
+    /// The question that `wait` has, of the last one of `agents`.
+    pub fn new(agents: Vec<AgentName>, instance: InstanceKey, wait: Wait) -> Self {
+        Self { id: LiveQuestionId::random(), agents, instance, wait }
+    }
+
+    /// Returns a copy for people who watch: secrets in its texts and arguments are masked.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        Self { wait: self.wait.masked(), ..self.clone() }
+    }
+}
+
 fn is_false(value: &bool) -> bool {
     !*value
 }
@@ -469,6 +535,23 @@ impl Wait {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_of_a_handler_has_limits() {
+        let refused = |question: Question| question.check().unwrap_err().to_string();
+        assert_eq!(Question::for_address("?", "https://example.org/a?b=c").check(), Ok(()));
+        for url in ["file:///etc/passwd", "javascript:alert(1)", "https://example.org/ a", "https://a\u{7}", ""] {
+            assert!(refused(Question::for_address("?", url)).contains("E_TOOL_ASKS"), "{url}");
+        }
+        assert!(refused(Question::new("x".repeat(MAX_TEXT + 1))).contains("its text has 16385 bytes"));
+        let long = Question::choose("?", [" ".repeat(1 << 20)]);
+        assert!(refused(long).contains("its schema has"));
+        assert!(
+            refused(Question::for_address("?", format!("https://{}", "x".repeat(MAX_URL)))).contains("its address")
+        );
+        let deep = (0..100).fold(json!({}), |deep, _| json!({ "not": deep }));
+        assert!(refused(Question::new("?").expecting_schema(deep)).contains("E_VALUE_DEPTH"));
+    }
 
     #[test]
     fn secrets_are_found_at_any_depth_of_a_form() {

@@ -9,6 +9,7 @@
 //! | `idle` | a run without a runtime, for tests and benchmarks of chains |
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
+//! | `live` | live questions, and deadlines that stand still while one is open |
 //! | `ports` | what others implement: models and their providers, stores, routers, observers |
 //! | `models` | a model that plays a script, and one that records another |
 //! | `state` | extension state while a conversation is open |
@@ -36,6 +37,7 @@ pub mod nearest;
 pub mod schema;
 mod showing;
 
+mod live;
 mod ports;
 
 mod memory_queue;
@@ -65,6 +67,8 @@ pub use ports::{
     ModelDelta, ModelProvider, ModelRequest, ModelResponse, Observer, ProviderContext, ProviderDescriptor, Queue,
     Router, Store, Told, Wants, find_provider, linked_providers, store,
 };
+
+pub use live::{LiveQuestion, LiveQuestions, LiveUpdate};
 
 pub use memory_queue::MemoryQueue;
 pub use memory_store::MemoryStore;

@@ -80,6 +80,7 @@ mod tokens;
 mod tool_conversation;
 mod tools;
 mod tools_ask;
+mod tools_ask_live;
 mod tools_late;
 mod turn;
 mod turns;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use goondan::conversation::{Message, ToolOutput};
-use goondan::decision::Decision;
+use goondan::decision::{Decision, Question};
 use goondan::event::{
     AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern, Shown,
 };
@@ -17,7 +17,7 @@ use goondan::extension::{
 use goondan::middleware::{MiddlewareKind, MiddlewareOptions};
 use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
-use goondan::{BoxFuture, Map, Result, Value};
+use goondan::{BoxFuture, Error, Map, Result, Value};
 use goondan_core::AgentsHost;
 use goondan_core::host::AnyMiddleware;
 use goondan_core::host::{ConversationHost, ReplySize, ToolHost, TurnInfo};
@@ -237,6 +237,10 @@ impl ToolHost for FakeToolCall {
 
     fn max_output(&self) -> u64 {
         u64::MAX
+    }
+
+    fn ask_live(&self, _: Question) -> BoxFuture<'_, Result<Value>> {
+        Box::pin(async { Err(Error::msg("nobody is asked")) })
     }
 
     fn decisions(&self) -> Result<Vec<Decision>> {

@@ -32,7 +32,7 @@ use std::sync::OnceLock;
 
 use goondan_core::{Error, ErrorCode};
 
-use crate::table::{HostTable, HostTable1_2};
+use crate::table::{HostTable, HostTable1_2, HostTable1_3};
 
 static HOST: OnceLock<Host> = OnceLock::new();
 
@@ -59,6 +59,13 @@ fn host() -> &'static HostTable {
 fn host_1_2() -> Option<&'static HostTable1_2> {
     let has_all = host().size >= size_of::<HostTable1_2>();
     // SAFETY: As for `host`; `size` says that the table has these entries.
+    HOST.get().filter(|_| has_all).map(|host| unsafe { &*host.0.cast() })
+}
+
+/// Returns the table of the program that loaded this library, if it can ask live questions.
+fn host_1_3() -> Option<&'static HostTable1_3> {
+    let has_all = host().size >= size_of::<HostTable1_3>();
+    // SAFETY: As for `host_1_2`.
     HOST.get().filter(|_| has_all).map(|host| unsafe { &*host.0.cast() })
 }
 

@@ -5,13 +5,17 @@ use std::sync::OnceLock;
 
 use goondan_core::host::{ConversationHost, ReplySize, ToolHost, TurnInfo};
 use goondan_core::linkage::WireScope;
-use goondan_core::{AgentsHost, Decision, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
+use goondan_core::{
+    AgentsHost, BoxFuture, Decision, Error, ErrorCode, LogHost, LogLevel, Logger, Message, Question, Result,
+    ToolCallId, ToolName,
+};
 use serde_json::{Map, Value};
 
 use super::call::CallRef;
 use super::conversation::CallConversation;
-use super::host;
 use super::log::{fields_json, level_number};
+use super::{host, host_1_3};
+use crate::future::{Imported, NoScope};
 use crate::table::Text;
 
 /// The host behind the `ToolContext` of one call. Fields are read from the host when they are first accessed.
@@ -74,6 +78,24 @@ impl ToolHost for ToolRun {
 
     fn decisions(&self) -> Result<Vec<Decision>> {
         self.call.read("decision")?.parse()
+    }
+
+    fn ask_live(&self, question: Question) -> BoxFuture<'_, Result<Value>> {
+        let call = self.call;
+        Box::pin(async move {
+            let Some(host) = host_1_3() else {
+                let message = "this version of the program cannot ask live questions";
+                return Err(Error::new(ErrorCode::NOT_ANSWERED, message).suggest("run it with a newer goondan"));
+            };
+            let future = {
+                let question = serde_json::to_vec(&question)?;
+                // SAFETY: By the contract of `CallRef::new`, the call outlives this future; the text is borrowed for this
+                // function.
+                unsafe { (host.run_ask)(call.raw(), Text::new(&question)) }
+            };
+            // SAFETY: The host just returned the future, which has no other owner.
+            unsafe { Imported::new(future, NoScope) }.await?.parse()
+        })
     }
 
     fn workdir(&self) -> Result<&Path> {

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
 use goondan_core::linkage::depth::check_map;
 use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{AgentsApi, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, Turn};
+use goondan_core::{AgentsApi, Kind, MessageEvent, Question, Result, Step, ToolCall, ToolContext, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -249,6 +249,13 @@ impl Call<'_> {
             CallContext::Tool(ctx) => Ok(Self::tool(ctx).agents()),
             // AGENTS-02: a tool-call middleware reaches no other agents.
             CallContext::ToolCall(_) => Err(unknown("agents")),
+        }
+    }
+
+    pub(super) async fn ask(&self, question: Question) -> Result<Value> {
+        match &self.context {
+            CallContext::Tool(ctx) => Self::tool(ctx).ask_live_value(question).await,
+            _ => Err(unknown("live questions")),
         }
     }
 

@@ -15,7 +15,7 @@ use super::inspect::Inspected;
 use super::schemas::{ExtensionSchemas, ToolSchema};
 use super::table::HOST;
 use crate::bytes::ask;
-use crate::table::{DECLARATION_SYMBOL, Declaration, HostTable1_2, PluginTable};
+use crate::table::{DECLARATION_SYMBOL, Declaration, HostTable1_3, PluginTable};
 
 /// A loaded library. It stays loaded until the process ends, because its code may still be running on threads that
 /// the host does not know.
@@ -42,7 +42,7 @@ impl Inspected {
 
     /// Like [`Inspected::load`], with another host table, for the tests of the contract.
     #[doc(hidden)]
-    pub fn load_with(self, host: &'static HostTable1_2) -> Result<Loaded> {
+    pub fn load_with(self, host: &'static HostTable1_3) -> Result<Loaded> {
         let id = (std::ptr::from_ref(host).addr(), self.sha256()?);
         // Held while the library is loaded, so that a concurrent caller gets the same library.
         let mut loaded = LOADED.lock();
@@ -76,7 +76,7 @@ impl Inspected {
     }
 
     /// Loads `copy` and returns the descriptors of its extensions.
-    fn start(&self, copy: &Path, host: &'static HostTable1_2) -> Result<Vec<&'static ExtensionDescriptor>> {
+    fn start(&self, copy: &Path, host: &'static HostTable1_3) -> Result<Vec<&'static ExtensionDescriptor>> {
         let failed = |what: String| Error::new(ErrorCode::EXT_LOAD, format!("`{}` {what}", self.path.display()));
         let declaration = open(self, copy)?;
         let mut plugin = std::ptr::null();
@@ -134,7 +134,7 @@ static LOADED: Lock<BTreeMap<(usize, String), LoadedLibrary>> = Lock::new(BTreeM
 
 /// Returns the table that libraries receive, for the tests of the contract.
 #[doc(hidden)]
-pub fn host_table() -> &'static HostTable1_2 {
+pub fn host_table() -> &'static HostTable1_3 {
     &HOST
 }
 

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use goondan_core::host::Snapshot;
 use goondan_core::linkage::depth::from_json;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
-use goondan_core::{AgentRequest, MessageEvent, Role};
+use goondan_core::{AgentRequest, MessageEvent, Question, Role};
 
 use super::call::Call;
 use super::extension;
@@ -17,13 +17,16 @@ use super::secret;
 use crate::bytes::answer;
 use crate::future::export;
 use crate::panic::catch_or_log;
-use crate::table::{ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, HostTable1_2, Message, NONE, OK, Text};
+use crate::table::{
+    ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, HostTable1_2, HostTable1_3, Message, NONE, OK, Text,
+};
 
 /// The host table of this program.
-pub(super) static HOST: HostTable1_2 = HostTable1_2 { base: BASE_TABLE, extension_show: extension::show };
+pub(super) static HOST: HostTable1_3 =
+    HostTable1_3 { base: HostTable1_2 { base: BASE_TABLE, extension_show: extension::show }, run_ask };
 
 const BASE_TABLE: HostTable = HostTable {
-    size: size_of::<HostTable1_2>(),
+    size: size_of::<HostTable1_3>(),
     abi_major: ABI_MAJOR,
     abi_minor: ABI_MINOR,
     log_place: log::place,
@@ -244,6 +247,16 @@ unsafe extern "C" fn run_request(call: *const c_void, json: Text) -> Future {
         let response = call.agents()?.request(request?).await?;
         Buffer::json(&WireAgentResponse::from(response))
     };
+    // SAFETY: The contract requires the library to drop the future before the end of the call.
+    unsafe { export(HostScope(call.runtime), ask) }
+}
+
+unsafe extern "C" fn run_ask(call: *const c_void, json: Text) -> Future {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    // SAFETY: The contract makes the text valid for this call.
+    let question = from_json::<Question>(unsafe { json.bytes() });
+    let ask = async move { Buffer::json(&call.ask(question?).await?) };
     // SAFETY: The contract requires the library to drop the future before the end of the call.
     unsafe { export(HostScope(call.runtime), ask) }
 }

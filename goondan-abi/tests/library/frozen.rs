@@ -140,7 +140,7 @@ async fn a_library_whose_table_has_one_more_entry_works() {
 async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
     #[repr(C)]
     struct Grown {
-        known: table::HostTable1_2,
+        known: table::HostTable1_3,
         added: extern "C" fn() -> u32,
     }
 
@@ -150,8 +150,8 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
 
     // SAFETY: A table consists of numbers and function pointers, which can be copied.
     let mut known = unsafe { std::ptr::read(goondan_abi::host_table()) };
-    known.base.size = size_of::<Grown>();
-    known.base.abi_minor += 1;
+    known.base.base.size = size_of::<Grown>();
+    known.base.base.abi_minor += 1;
     let grown: &'static Grown = Box::leak(Box::new(Grown { known, added }));
     let library = Library::inspect(build("in_grown")).unwrap().load_with(&grown.known).unwrap();
     assert_eq!((grown.added)(), 7);
@@ -162,7 +162,7 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
 async fn a_library_shows_something_in_a_host_that_can_and_works_in_one_of_version_1_0() {
     // SAFETY: A table consists of numbers and function pointers, which can be copied.
     let mut earlier = unsafe { std::ptr::read(goondan_abi::host_table()) };
-    (earlier.base.size, earlier.base.abi_minor) = (size_of::<table::HostTable>(), 0);
+    (earlier.base.base.size, earlier.base.base.abi_minor) = (size_of::<table::HostTable>(), 0);
     for (host, notes) in [(goondan_abi::host_table(), 1), (Box::leak(Box::new(earlier)), 0)] {
         let library = Library::inspect(library()).unwrap().load_with(host).unwrap();
         let script = [ScriptItem::call("showing__note", json!({})), ScriptItem::say("done")];

@@ -6,18 +6,18 @@ use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex};
 
 use goondan_abi::host_table;
-use goondan_abi::table::{Buffer, HostTable, HostTable1_2, Message, OK, STEP, TOOL_CALL, TURN, Text};
+use goondan_abi::table::{Buffer, HostTable, HostTable1_2, HostTable1_3, Message, OK, STEP, TOOL_CALL, TURN, Text};
 use serde_json::{Value, json};
 
 /// What a library has written: the field, or `event`, and its JSON.
 pub(crate) static WRITTEN: Mutex<Vec<(String, Value)>> = Mutex::new(Vec::new());
 
-pub(crate) fn host() -> &'static HostTable1_2 {
-    static HOST: LazyLock<&'static HostTable1_2> = LazyLock::new(|| {
+pub(crate) fn host() -> &'static HostTable1_3 {
+    static HOST: LazyLock<&'static HostTable1_3> = LazyLock::new(|| {
         // SAFETY: A table consists of numbers and function pointers, which can be copied.
         let known = unsafe { std::ptr::read(host_table()) };
         let base = HostTable {
-            abi_minor: known.base.abi_minor + 1,
+            abi_minor: known.base.base.abi_minor + 1,
             run_read,
             run_write,
             run_message_from,
@@ -26,9 +26,10 @@ pub(crate) fn host() -> &'static HostTable1_2 {
             run_emit,
             result_read,
             result_write,
-            ..known.base
+            ..known.base.base
         };
-        Box::leak(Box::new(HostTable1_2 { base, ..known }))
+        let base = HostTable1_2 { base, ..known.base };
+        Box::leak(Box::new(HostTable1_3 { base, ..known }))
     });
     &HOST
 }

@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::{Presenter, ReplyLimit, ToolHost, ToolReply};
 use crate::BoxFuture;
 use crate::conversation::{ConversationView, Message};
-use crate::decision::{Decision, decided};
+use crate::decision::{Decision, decided, unfit};
 use crate::error::Result;
 use crate::event::TurnInfo;
 use crate::log::Logger;
 use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
 use crate::peers::AgentsApi;
+use crate::question::Question;
 
 /// The code that answers the calls of one tool. `#[tool]` generates implementations.
 pub trait ToolHandler: Send + Sync + 'static {
@@ -166,6 +167,54 @@ impl<'a> ToolContext<'a> {
     // ASK-04
     pub fn decision_of<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         decided(self.decisions()?, Some(name))
+    }
+
+    /// Asks the person a live question, and waits for the answer: for what cannot run again, such as the question of a
+    /// server that holds a connection open meanwhile. Where the handler can run again, it returns
+    /// [`ToolReply::ask`] instead: then the turn is suspended, and the question outlives the process.
+    ///
+    /// The time that the person takes counts against the expiry of the question, 10 minutes unless it sets another, and
+    /// against no deadline of the tool, the turn, or an agent that waits for this one. If the process ends meanwhile, the
+    /// question is lost, and the call is interrupted as its effect says. `#[tool(asks)]` declares that the tool asks.
+    ///
+    /// ```
+    /// use goondan::decision::Question;
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Games;
+    /// # #[goondan::extension(name = "games")]
+    /// # impl Games {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Lets the person guess a number.
+    /// #[tool(effect = read, asks)]
+    /// async fn guess(&self, ctx: &ToolContext<'_>) -> Result<String> {
+    ///     let guess: String = ctx.ask_live(Question::choose("Heads or tails?", ["heads", "tails"])).await?;
+    ///     Ok(format!("the user said {guess}"))
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `E_TOOL_REJECTED` when the person says no; `E_NOT_ANSWERED` when nobody can be asked now and the question
+    /// [says no answer for that](crate::Question::unanswered), or when no answer came in time; `E_DECISION_INVALID` when
+    /// the answer is no `T`; `E_TOOL_ASKS` when the tool does not declare that it asks, the question is too large, or the
+    /// call has asked too often.
+    // ASK-04
+    pub async fn ask_live<T: DeserializeOwned>(&self, question: Question) -> Result<T> {
+        T::deserialize(self.host.ask_live(question).await?).map_err(|error| unfit(&error))
+    }
+
+    /// Asks a live question, for a linkage.
+    ///
+    /// # Errors
+    /// As [`ToolContext::ask_live`].
+    #[doc(hidden)]
+    pub fn ask_live_value(&self, question: Question) -> BoxFuture<'a, Result<Value>> {
+        self.host.ask_live(question)
     }
 
     /// Returns what was decided about the questions of this handler, for a linkage.

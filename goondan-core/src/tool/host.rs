@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
+use crate::BoxFuture;
 use crate::conversation::Message;
 use crate::conversation::host::ConversationHost;
 use crate::decision::Decision;
@@ -10,6 +13,7 @@ use crate::event::TurnInfo;
 use crate::log::Logger;
 use crate::name::{ToolCallId, ToolName};
 use crate::peers::AgentsHost;
+use crate::question::Question;
 use crate::tool::ReplySize;
 
 /// The host behind a [`ToolContext`](crate::ToolContext).
@@ -42,6 +46,11 @@ pub trait ToolHost: Send + Sync {
     /// # Errors
     /// When a host of an older version does not know.
     fn decisions(&self) -> Result<Vec<Decision>>;
+    /// Asks a live question, and returns the answer.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn ask_live(&self, question: Question) -> BoxFuture<'_, Result<Value>>;
     /// Returns the host that reaches other agents and models.
     fn agents(&self) -> &dyn AgentsHost;
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
 use goondan_lock::Lock;
+use tokio::sync::oneshot;
 
 use super::{Agent, WeakAgent};
 use crate::instance::{Instance, task_failed};
@@ -109,7 +110,8 @@ impl Router for LocalRouter {
         Box::pin(async move {
             let instance = self.instance(&call).await?;
             // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
-            let turn = tokio::spawn(async move { instance.answer_call(call).await });
+            let (_asker, gone) = oneshot::channel::<()>();
+            let turn = tokio::spawn(async move { instance.answer_call(call, gone).await });
             turn.await.map_err(task_failed)?.map(AgentReply::Text)
         })
     }

@@ -6,6 +6,7 @@ use goondan_core::Result;
 use super::Agent;
 use crate::attach::ReloadRequests;
 use crate::instance::BackgroundTurns;
+use crate::live::LiveQuestions;
 use crate::ports::observer::Observer;
 
 impl Agent {
@@ -46,6 +47,56 @@ impl Agent {
         BackgroundTurns::of(&self.inner.background)
     }
 
+    /// Returns the live questions of this agent, in all of its conversations: tools ask them by
+    /// [`ToolContext::ask_live`](goondan_core::ToolContext::ask_live), and those of agents that wait for a decision while
+    /// another one waits for them. As long as something has a subscription, there is somebody who can be asked: whoever
+    /// gets a question answers it, or lets it expire.
+    ///
+    /// ```
+    /// use goondan::Agent;
+    /// use goondan::agent::LiveUpdate;
+    /// use goondan::decision::{Decision, Question};
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    /// use goondan::prelude::*;
+    /// use goondan::json;
+    ///
+    /// struct Games;
+    ///
+    /// #[goondan::extension(name = "games")]
+    /// impl Games {
+    ///     #[init]
+    ///     fn new() -> Self {
+    ///         Self
+    ///     }
+    ///
+    ///     /// Lets the person guess.
+    ///     #[tool(effect = read, asks)]
+    ///     async fn guess(&self, ctx: &ToolContext<'_>) -> Result<String> {
+    ///         ctx.ask_live(Question::choose("Heads or tails?", ["heads", "tails"])).await
+    ///     }
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_multi_thread().enable_time().build()?.block_on(async {
+    /// let model = ScriptedModel::new([ScriptItem::call("games__guess", json!({})), ScriptItem::say("Heads it is.")]);
+    /// let agent = Agent::builder("dealer").model(model).extension::<Games>(json!({})).build()?;
+    /// let mut questions = agent.subscribe_questions();
+    /// tokio::spawn(async move {
+    ///     while let LiveUpdate::Asked(question) = questions.next().await {
+    ///         let call = question.wait().call.clone();
+    ///         question.decide(Decision::new(call, "heads")).unwrap();
+    ///     }
+    /// });
+    /// let turn = agent.instance("user:42").await?.run("play").await?;
+    /// assert_eq!(turn.text(), "Heads it is.");
+    /// # Ok::<(), goondan::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    // ASK-04
+    pub fn subscribe_questions(&self) -> LiveQuestions {
+        LiveQuestions::of(&self.inner.questions)
+    }
+
     /// Returns the reloads that extensions of this agent request after this call, in all of its conversations, by
     /// [`EventsApi::reload`](goondan_core::EventsApi::reload). An extension that has changed the files of its agent
     /// learns when they take effect: from the next step of the turn that runs, or from the next turn. Without this, all
@@ -78,6 +129,13 @@ impl BackgroundTurns {
     /// Adds the turns of another agent. Does nothing for an agent that was added before, or if all others are dropped.
     pub fn follow(&mut self, agent: &Agent) {
         self.add(&agent.inner.background);
+    }
+}
+
+impl LiveQuestions {
+    /// Adds the questions of another agent. Does nothing for an agent that was added before.
+    pub fn follow(&mut self, agent: &Agent) {
+        self.add(&agent.inner.questions);
     }
 }
 

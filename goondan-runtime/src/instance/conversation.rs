@@ -23,6 +23,7 @@ use crate::attach::{
     deactivate, replace, run_cleanup,
 };
 use crate::bus::{Bus, Listeners};
+use crate::peers::Asks;
 use crate::ports::model::check_files;
 use crate::ports::store::{EndedTurn, InstanceId, TurnOutcome, TurnStart};
 use crate::schema::summary;
@@ -159,7 +160,8 @@ impl OpenConversation {
         let used = RequestUsage::default();
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
-        let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
+        let asks = Asks { questions: &self.agent.questions, clock: &slot.clock };
+        let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, asks, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let mut outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {

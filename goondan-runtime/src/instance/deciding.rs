@@ -1,13 +1,17 @@
 //! A conversation whose calls wait for decisions, for callers.
 // ASK-01, ASK-02
 
-use std::pin::pin;
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
-use goondan_core::{Decision, Error, ErrorCode, Result, TurnResult, Wait};
+use goondan_core::{AgentEvent, AskedQuestion, Decision, Error, ErrorCode, LiveWait, Result, TurnResult, Wait};
 
 use super::slot::ConversationLock;
 use super::{HandleInner, Instance};
+use crate::join::join;
 use crate::ports::router::AgentCall;
 use crate::turn::{TurnStream, UpdateSender};
 
@@ -120,19 +124,84 @@ impl Instance {
     }
 
     /// Handles the event of a call, as [`Instance::answer`] does; if the call says so, until its turn does not wait for a
-    /// decision any more.
-    // ASK-01
-    pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<String> {
+    /// decision any more. A person who is there is asked at once, until `asker` ends: the caller does not wait any more.
+    // ASK-01, ASK-04
+    pub(crate) async fn answer_call(&self, call: AgentCall, asker: impl Future) -> Result<String> {
+        let mut asker = pin!(asker);
+        let _follows = call.clock.as_ref().map(|clock| clock.follow(&self.inner.slot.clock));
+        let mut is_asked = false;
         loop {
             let mut decided = pin!(self.inner.agent.decided.notified());
             // Before the turn is looked at: one that goes on meanwhile is not missed.
             decided.as_mut().enable();
             let answer = self.answer(call.event.clone()).await;
             let waits = answer.as_ref().is_err_and(|error| *error.code() == ErrorCode::AGENT_SUSPENDED);
-            if !waits || !call.until_decided {
+            if !waits {
                 return answer;
             }
-            decided.await;
+            // Of a delegation, nobody waits now.
+            if call.clock.is_some() && !is_asked && self.inner.agent.questions.has_subscribers() {
+                is_asked = !self.ask_live(&call.event, decided.as_mut(), asker.as_mut()).await?;
+            } else if call.until_decided {
+                decided.await;
+            } else {
+                return answer;
+            }
+        }
+    }
+
+    /// Lets the person who is there decide now about the calls that wait, which another agent waits for. Returns false if
+    /// there was no answer.
+    // ASK-04
+    #[cold]
+    async fn ask_live(
+        &self,
+        event: &AgentEvent,
+        mut decided: Pin<&mut impl Future<Output = ()>>,
+        mut asker: Pin<&mut impl Future>,
+    ) -> Result<bool> {
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        let mut agents = event.callers.clone();
+        agents.push(agent.name.clone());
+        let waits = self.waits().await?;
+        let questions = waits.iter().flat_map(|wait| wait.questions.iter().map(move |asked| (wait, asked)));
+        let ask = |(wait, asked): (&Wait, &AskedQuestion)| {
+            let mut wait = wait.clone();
+            wait.questions = vec![asked.clone()];
+            agent.questions.ask(&slot.clock, LiveWait::new(agents.clone(), slot.id.key.clone(), wait))
+        };
+        let mut answers = pin!(join(questions.map(ask).collect()));
+        let answers = poll_fn(|cx| {
+            // The program may decide there itself.
+            if decided.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(ControlFlow::Break(true));
+            }
+            if asker.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(ControlFlow::Break(false));
+            }
+            answers.as_mut().poll(cx).map(ControlFlow::Continue)
+        });
+        let answers = match answers.await {
+            ControlFlow::Continue(answers) => answers,
+            ControlFlow::Break(is_decided) => return Ok(is_decided),
+        };
+        let asked = answers.len();
+        let mut decisions: Vec<_> = answers.into_iter().filter_map(Result::ok).collect();
+        let is_answered = asked > 0 && decisions.len() == asked;
+        // A call that is rejected needs no more decisions.
+        let rejected: Vec<_> = decisions.iter().filter(|it| it.is_rejection()).map(|it| it.call.clone()).collect();
+        decisions.retain(|it| it.is_rejection() || !rejected.contains(&it.call));
+        decisions.dedup_by(|later, earlier| later.is_rejection() && later.call == earlier.call);
+        if decisions.is_empty() {
+            return Ok(false);
+        }
+        match self.decide(decisions).await {
+            // As an answer to the event that is run again.
+            Ok(_) => Ok(is_answered),
+            Err(error) if [ErrorCode::DECISION_TAKEN, ErrorCode::NOT_WAITING].contains(error.code()) => Ok(true),
+            // Of the turn that went on.
+            Err(error) if error.turn().is_some() => Ok(true),
+            Err(error) => Err(error),
         }
     }
 

@@ -13,6 +13,7 @@ use super::background::Background;
 use super::idle::Idle;
 use super::slot::InstanceSlot;
 use crate::attach::ReloadListener;
+use crate::live::Questions;
 use crate::peers::Reach;
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::AgentSpec;
@@ -31,6 +32,7 @@ pub(crate) struct AgentInner {
     pub(crate) observers: Arc<Observers>,
     pub(crate) background: Arc<Background>,
     pub(crate) reload_listener: Arc<ReloadListener>,
+    pub(crate) questions: Arc<Questions>,
     slots: Lock<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(crate) reach: Reach,
     /// Tells requests of other agents that a turn of the agent does not wait for a decision any more. One for all
@@ -51,6 +53,7 @@ impl AgentInner {
             observers: Arc::default(),
             background: Arc::default(),
             reload_listener: Arc::default(),
+            questions: Arc::default(),
             slots: Lock::default(),
             reach: Reach::default(),
             decided: Notify::new(),

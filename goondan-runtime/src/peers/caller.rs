@@ -12,7 +12,16 @@ use serde_json::{Value, json};
 use super::asked::{Asked, Place};
 use super::inbox::Inbox;
 use super::reach::Reach;
+use crate::live::{Clock, Questions, within};
 use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
+
+/// How a conversation asks a person now, and what stands still meanwhile.
+// ASK-04
+#[derive(Clone, Copy)]
+pub(crate) struct Asks<'a> {
+    pub(crate) questions: &'a Questions,
+    pub(crate) clock: &'a Clock,
+}
 
 /// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]
@@ -23,6 +32,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) span: SpanId,
     pub(crate) inbox: &'a Arc<Inbox>,
     pub(crate) reach: &'a Reach,
+    pub(crate) asks: Asks<'a>,
     pub(crate) asked: &'a Asked,
     pub(crate) place: Place<'a>,
 }
@@ -71,10 +81,10 @@ impl Caller<'_> {
 
 /// Delivers a call and waits for the answer.
 async fn await_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
-    let (target, timeout) = (call.target.clone(), request.limit());
-    match tokio::time::timeout(timeout, router.request(call)).await {
-        Ok(reply) => Ok(response(&target, reply?)),
-        Err(_) => {
+    let (target, timeout, clock) = (call.target.clone(), request.limit(), call.clock.clone());
+    match within(timeout, clock.as_ref(), router.request(call)).await {
+        Some(reply) => Ok(response(&target, reply?)),
+        None => {
             let message = format!("the agent `{target}` did not answer within {timeout:?}");
             Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
                 .suggest("ask for less at once, or give the request a longer timeout"))
@@ -100,13 +110,15 @@ fn response(target: &AgentName, reply: AgentReply) -> AgentResponse {
 
 impl Caller<'_> {
     pub(crate) async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
-        let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
+        let (router, mut call) = self.agent_call(&request, Some(correlation_id()))?;
+        call.clock = Some(self.asks.clock.clone());
         await_answer(router, call, &request).await
     }
 
     pub(crate) fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         let correlation_id = correlation_id();
-        let (router, call) = self.agent_call(&request, Some(correlation_id.clone()))?;
+        let (router, mut call) = self.agent_call(&request, Some(correlation_id.clone()))?;
+        call.clock = Some(Clock::default());
         let Some(reservation) = self.inbox.reserve(&call.event.id)? else {
             return Ok(RequestTicket { correlation_id });
         };

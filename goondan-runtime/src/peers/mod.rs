@@ -6,6 +6,6 @@ mod inbox;
 mod reach;
 
 pub(crate) use asked::{Asked, Delegations, Place};
-pub(crate) use caller::{Caller, answered_request};
+pub(crate) use caller::{Asks, Caller, answered_request};
 pub(crate) use inbox::Inbox;
 pub(crate) use reach::Reach;

@@ -3,6 +3,7 @@
 use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
 
 use super::store::InstanceId;
+use crate::live::Clock;
 
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
@@ -34,12 +35,15 @@ pub struct AgentCall {
     /// `AGENT_SUSPENDED`.
     // ASK-01
     pub until_decided: bool,
+    /// The clock of the deadlines of the caller, which stands still while a person is asked.
+    // ASK-04
+    pub(crate) clock: Option<Clock>,
 }
 
 impl AgentCall {
     /// An event for an instance of an agent.
     pub fn new(target: AgentName, instance: InstanceKey, event: AgentEvent) -> Self {
-        Self { target, instance, event, until_decided: false }
+        Self { target, instance, event, until_decided: false, clock: None }
     }
 
     /// Lets a request wait while the turn waits for a decision.

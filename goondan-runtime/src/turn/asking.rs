@@ -35,7 +35,7 @@ pub(super) struct Asking {
 /// The most that layers show of a call.
 const MAX_SHOWN: usize = 8;
 /// The most decisions about a call after which its handler may ask.
-const MAX_ROUNDS: usize = 32;
+pub(super) const MAX_ROUNDS: u32 = 32;
 
 /// A decision about a question of the wait.
 struct Decided {
@@ -148,12 +148,8 @@ impl Asking {
         }
         let known = self.wait.iter().flat_map(|wait| &wait.questions);
         let kept: Vec<_> = known.filter(|asked| asked.by != id).cloned().collect();
-        if self.rounds >= MAX_ROUNDS {
-            return Err(Error::new(
-                ErrorCode::TOOL_ASKS,
-                format!("the tool has asked {MAX_ROUNDS} times about one call"),
-            )
-            .suggest("let its handler ask for all at once: a form, by `Question::expecting`"));
+        if self.rounds >= MAX_ROUNDS as usize {
+            return Err(asks_too_often());
         }
         begin = begin.question(AskedQuestion::of_handler(id, question).after(self.decisions));
         // Those that are decided do not expire any more.
@@ -243,6 +239,20 @@ fn gone(by: &QuestionId) -> Error {
     Error::rejected(format!(
         "the extension `{extension}` has asked about the call, and `{function}` did not read the decision now"
     ))
+}
+
+/// Returns the error of a handler that asks too often.
+#[cold]
+pub(super) fn asks_too_often() -> Error {
+    Error::new(ErrorCode::TOOL_ASKS, format!("the tool has asked {MAX_ROUNDS} times about one call"))
+        .suggest("let its handler ask for all at once: a form, by `Question::expecting`")
+}
+
+/// Returns the error of a handler that asks without saying so.
+#[cold]
+pub(super) fn undeclared() -> Error {
+    Error::new(ErrorCode::TOOL_ASKS, "the tool asks, and its declaration does not say so")
+        .suggest("write `#[tool(asks)]`")
 }
 
 /// Returns the error that the call has while it waits.

@@ -3,22 +3,25 @@
 use std::future::poll_fn;
 use std::path::Path;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use goondan_core::host::panic::catch_panics;
 use goondan_core::host::{ConversationHost, ReplySize, ToolHost};
 use goondan_core::{
-    AgentsHost, Decision, Effect, Error, ErrorCode, Logger, Message, Result, Span, ToolCallId, ToolContext, ToolName,
-    ToolReply, TurnInfo,
+    AgentsHost, AskedQuestion, BoxFuture, Decision, Effect, Error, ErrorCode, LiveWait, Logger, Message, Question,
+    QuestionId, Result, Secret, Span, ToolCallId, ToolContext, ToolName, ToolReply, TurnInfo, Verdict, Wait,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::asking::Asking;
-use super::limit::within;
+use super::asking::{Asking, MAX_ROUNDS, asks_too_often, undeclared};
+use super::presented::before;
 use super::progress::CallProgress;
 use super::requests::Requests;
 use super::step_calls::StepCalls;
 use super::watchdog::watched;
+use crate::live::{Unanswerable, within};
 use crate::registry::Tool;
+use crate::schema::Schema;
 
 /// Behind the [`ToolContext`] of one call.
 pub(super) struct HandlerHost<'a> {
@@ -29,6 +32,9 @@ pub(super) struct HandlerHost<'a> {
     requests: Requests<'a>,
     progress: CallProgress,
     asking: Option<&'a Asking>,
+    args: &'a Map<String, Value>,
+    /// How many live questions the call has asked.
+    asked: AtomicU32,
 }
 
 impl<'a> HandlerHost<'a> {
@@ -37,10 +43,21 @@ impl<'a> HandlerHost<'a> {
         span: Span,
         id: &'a ToolCallId,
         (name, tool): (&'a ToolName, &'a Tool),
+        args: &'a Map<String, Value>,
         asking: Option<&'a Asking>,
     ) -> Self {
         let requests = step.requests.in_call(id, span.id).of_tool(&tool.extension);
-        Self { step, id, name, tool, requests, progress: CallProgress::default(), asking }
+        Self {
+            step,
+            id,
+            name,
+            tool,
+            requests,
+            progress: CallProgress::default(),
+            args,
+            asking,
+            asked: AtomicU32::new(0),
+        }
     }
 
     /// Takes the input, and runs the handler within the time limit of the tool. The model reads an error.
@@ -56,7 +73,7 @@ impl<'a> HandlerHost<'a> {
             self.progress.polled(self.step.reporter, polled.is_ready(), cx);
             polled
         });
-        match within(limit, watched(name, handler)).await {
+        match within(limit, Some(self.requests.caller.asks.clock), watched(name, handler)).await {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
                 let answer = answer.and_then(ToolReply::checked);
@@ -70,6 +87,41 @@ impl<'a> HandlerHost<'a> {
                 },
             )),
         }
+    }
+}
+
+impl HandlerHost<'_> {
+    /// Asks a live question.
+    // ASK-04
+    async fn ask(&self, question: Question) -> Result<Value> {
+        let Self { tool, step, .. } = self;
+        if !tool.asks {
+            return Err(undeclared());
+        }
+        question.check()?;
+        question.schema.as_ref().map(Schema::compile).transpose()?;
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= MAX_ROUNDS {
+            return Err(asks_too_often());
+        }
+        let mut wait = Wait::new(self.id.clone(), self.name.to_string(), self.args.clone());
+        wait.presentation = before(tool, self.args);
+        let id = QuestionId::new(tool.extension.clone(), self.name.to_string(), question.name.clone());
+        wait.questions.push(AskedQuestion::of_handler(id, question.clone()));
+        let turn = step.turn;
+        let mut agents = turn.input.callers.clone();
+        agents.push(turn.agent.clone());
+        let told = LiveWait::new(agents, turn.instance.clone(), wait);
+        let asks = self.requests.caller.asks;
+        let value = match asks.questions.ask(asks.clock, told).await {
+            Ok(decision) => match decision.verdict {
+                Verdict::Accept { value, .. } => value,
+                Verdict::Reject { reason, .. } => return Err(Error::rejected(reason)),
+                _ => return Unanswerable::Expired.answer(&question),
+            },
+            Err(why) => why.answer(&question)?,
+        };
+        self.requests.used.keep_secrets(question.secrets_in(&value).into_iter().map(Secret::new));
+        Ok(value)
     }
 }
 
@@ -108,6 +160,10 @@ impl ToolHost for HandlerHost<'_> {
 
     fn decisions(&self) -> Result<Vec<Decision>> {
         Ok(self.asking.map(Asking::decisions_of_handler).unwrap_or_default())
+    }
+
+    fn ask_live(&self, question: Question) -> BoxFuture<'_, Result<Value>> {
+        Box::pin(self.ask(question))
     }
 
     fn logger(&self) -> Logger<'_> {

@@ -14,7 +14,6 @@ mod handler;
 mod held;
 mod journaled;
 mod left_out;
-mod limit;
 mod machine;
 mod model_call;
 mod partial;
@@ -61,11 +60,11 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::attach::StepGenerations;
+use crate::live::within;
 use crate::ports::model::{check_files, whole};
 use crate::ports::store::{Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
 use first_piece::FirstPiece;
-use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use repeated::{RecordedAnswer, Repetition, answered_calls};
 use report::{Stopwatch, error_code, error_message};
@@ -147,7 +146,8 @@ impl<'a> TurnRun<'a> {
             }
         }
         let limit = self.generations.first.spec.policy.turn_timeout;
-        let outcome = match within(limit, self.run_chain()).await {
+        let clock = self.requests.caller.asks.clock.clone();
+        let outcome = match within(limit, Some(&clock), self.run_chain()).await {
             Some(outcome) => outcome,
             None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
                 .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),

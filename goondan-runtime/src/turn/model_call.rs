@@ -14,10 +14,10 @@ use goondan_core::{
 use super::first_piece::FirstPiece;
 use super::journaled::JournaledConversation;
 use super::left_out::LeftOut;
-use super::limit::within;
 use super::prefix::Asked;
 use super::settings::CallSettings;
 use super::step::StepRun;
+use crate::live::within;
 use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
 
@@ -91,7 +91,7 @@ impl StepRun<'_, '_> {
                 return Poll::Ready(answer);
             }
         });
-        let answer = within(limit, answer).await.unwrap_or_else(|| {
+        let answer = within(limit, None, answer).await.unwrap_or_else(|| {
             let message = format!("the model did not answer within {limit:?}");
             Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true))
         });

@@ -7,15 +7,15 @@ use goondan_core::host::PartExt;
 use goondan_core::host::text_of;
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
-    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Span, SpanId, TokenUsage, ToolCallId,
-    ToolCatalog, TurnInfo,
+    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Secret, Span, SpanId, TokenUsage,
+    ToolCallId, ToolCatalog, TurnInfo,
 };
 use goondan_lock::Lock;
 
 use super::answer::{Answer, classify};
-use super::limit::within;
 use super::report::Reporter;
-use crate::peers::{Asked, Caller, Inbox, Place, Reach};
+use crate::live::within;
+use crate::peers::{Asked, Asks, Caller, Inbox, Place, Reach};
 use crate::ports::model::{DeltaSink, ModelRequest, ModelResponse};
 use crate::spec::AgentSpec;
 
@@ -25,7 +25,7 @@ pub(crate) struct Requests<'a> {
     pub(super) caller: Caller<'a>,
     spec: &'a AgentSpec,
     pub(super) reporter: &'a Reporter<'a>,
-    used: &'a RequestUsage,
+    pub(super) used: &'a RequestUsage,
     /// The extension whose tool asks; that of a middleware is known to its context.
     tool: Option<&'a ExtensionName>,
 }
@@ -36,9 +36,19 @@ pub(crate) struct Requests<'a> {
 pub(crate) struct RequestUsage {
     tokens: OnceLock<Box<Lock<TokenUsage>>>,
     asked: Asked,
+    /// What persons have answered that is masked to the end of the turn.
+    secrets: OnceLock<Box<Lock<Vec<Secret>>>>,
 }
 
 impl RequestUsage {
+    /// Masks what a person has answered, to the end of the turn.
+    pub(super) fn keep_secrets(&self, secrets: impl IntoIterator<Item = Secret>) {
+        let mut secrets = secrets.into_iter().peekable();
+        if secrets.peek().is_some() {
+            self.secrets.get_or_init(Box::default).lock().extend(secrets);
+        }
+    }
+
     fn add(&self, usage: TokenUsage) {
         *self.tokens.get_or_init(Box::default).lock() += usage;
     }
@@ -58,11 +68,12 @@ impl<'a> Requests<'a> {
         turn: &'a Arc<TurnInfo>,
         inbox: &'a Arc<Inbox>,
         reach: &'a Reach,
+        asks: Asks<'a>,
         reporter: &'a Reporter<'a>,
         used: &'a RequestUsage,
     ) -> Self {
         let (router, span) = (spec.router.as_ref(), reporter.span.id);
-        let caller = Caller { router, turn, span, inbox, reach, asked: &used.asked, place: Place::Turn };
+        let caller = Caller { router, turn, span, inbox, reach, asks, asked: &used.asked, place: Place::Turn };
         Self { caller, spec, reporter, used, tool: None }
     }
 
@@ -135,7 +146,7 @@ impl<'a> Requests<'a> {
         let question =
             ModelRequest::new(request.system.as_deref(), &conversation, &tools).with_options(Some(&request.options));
         let limit = request.limit();
-        *response = match within(limit, model.generate(question, DeltaSink::none())).await {
+        *response = match within(limit, None, model.generate(question, DeltaSink::none())).await {
             Some(response) => response?,
             None => {
                 let message = format!("the model did not answer the request of an extension within {limit:?}");

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use goondan_core::host::depth::{self, Unchecked};
+use goondan_core::host::depth::Unchecked;
 use goondan_core::host::directive::ReplyWith;
 use goondan_core::host::{Apply, CallHost, CoreRun, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::answer::check_arguments;
-use super::asking::{Asking, Waiting, waiting};
+use super::asking::{Asking, Waiting, undeclared, waiting};
 use super::directed::warn_too_late;
 use super::handler::HandlerHost;
 use super::journaled::CallJournal;
@@ -238,7 +238,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         });
         self.step.reporter.deliver().await;
         let asking = self.asking.as_deref();
-        let handler = HandlerHost::new(self.step, self.span, &self.request.id, (name, tool), asking);
+        let args = self.changed_args.as_deref().unwrap_or_else(|| requested_args(self.request));
+        let handler = HandlerHost::new(self.step, self.span, &self.request.id, (name, tool), args, asking);
         let mut reply = handler.run(&mut input).await?;
         let Some(question) = reply.take_question() else { return Ok(reply) };
         drop((reply, handler));
@@ -252,14 +253,10 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     async fn ask_of_handler(&mut self, tool: &Tool, question: Question) -> Result<ToolReply> {
         let part = || format!("tool `{}`", self.request.name);
         if !tool.asks {
-            return Err(Error::new(ErrorCode::TOOL_ASKS, "the tool asks, and its declaration does not say so")
-                .suggest("write `#[tool(asks)]`")
-                .at(&tool.extension, part()));
+            return Err(undeclared().at(&tool.extension, part()));
         }
-        if let Some(schema) = &question.schema {
-            let checked = depth::check(schema).map_err(|error| error.refuse("the schema of a question"));
-            checked.and_then(|()| Schema::compile(schema)).map_err(|error| error.at(&tool.extension, part()))?;
-        }
+        let checked = question.check().and_then(|()| question.schema.as_ref().map(Schema::compile).transpose());
+        checked.map_err(|error| error.at(&tool.extension, part()))?;
         let id = QuestionId::new(tool.extension.clone(), self.request.name.clone(), question.name.clone());
         let mut asking = self.asking.take().unwrap_or_default();
         asking.after(self.journal.lock().await.decisions());

@@ -60,6 +60,7 @@ pub mod texts;
 pub mod tokens;
 pub mod tools;
 pub mod tools_ask;
+pub mod tools_ask_live;
 pub mod tools_late;
 pub mod turn;
 pub mod turns;

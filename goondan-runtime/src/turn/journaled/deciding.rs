@@ -7,8 +7,8 @@ use goondan_core::{
 use serde_json::{Map, Value, json};
 
 use super::JournaledConversation;
+use crate::live::{check_value, invalid, not_waiting, taken};
 use crate::ports::store::{Durability, Facts, Suspend, TurnOutcome};
-use crate::schema::{Schema, summary};
 
 /// The metadata key of a message with the result of a call that was decided: the decisions.
 pub(in crate::turn) const DECISIONS: &str = "decisions";
@@ -231,16 +231,9 @@ fn checked(
             }
         },
     };
-    if let Verdict::Accept { value, args, .. } = &decision.verdict {
-        if let Some(schema) = &asked.question.schema {
-            let violations = Schema::compile(schema).map(|schema| schema.violations(value)).unwrap_or_default();
-            if !violations.is_empty() {
-                return Err(invalid(&decision, &format!("its value does not fit: {}", summary(&violations))));
-            }
-        }
-        if let Some(args) = args {
-            check_args(wait, args).map_err(|error| invalid(&decision, &error.message()))?;
-        }
+    check_value(&decision, &asked.question)?;
+    if let Some(args) = decision.args() {
+        check_args(wait, args).map_err(|error| invalid(&decision, &error.message()))?;
     }
     decision.question = Some(asked.by.clone());
     Ok(decision)
@@ -264,34 +257,4 @@ pub(crate) fn suspended<'w>(waits: impl Iterator<Item = &'w Wait>) -> Error {
         Ok(waits) => error.with_detail("waits", waits),
         Err(_) => error,
     }
-}
-
-#[cold]
-fn not_waiting(decision: Option<&Decision>) -> Error {
-    let message = match decision {
-        Some(decision) => format!("the call `{}` does not wait for a decision", decision.call),
-        None => "no call waits for a decision".to_owned(),
-    };
-    Error::new(ErrorCode::NOT_WAITING, message).suggest("`Instance::waits` returns the calls that wait")
-}
-
-#[cold]
-fn taken(first: &Decision) -> Error {
-    let by = first.by.as_ref().map(|by| format!(" by {} `{}`", by.kind, by.id)).unwrap_or_default();
-    let what = if first.is_rejection() { "rejected" } else { "approved" };
-    let message = format!("the call `{}` was {what}{by} at {}", first.call, first.at);
-    let error = Error::new(ErrorCode::DECISION_TAKEN, message).suggest("the first decision counts");
-    match serde_json::to_string(first) {
-        Ok(first) => error.with_detail("decision", first),
-        Err(_) => error,
-    }
-}
-
-#[cold]
-fn invalid(decision: &Decision, why: &str) -> Error {
-    Error::new(
-        ErrorCode::DECISION_INVALID,
-        format!("the decision about the call `{}` is not taken: {why}", decision.call),
-    )
-    .suggest("`Instance::waits` returns the questions, with what they expect")
 }
