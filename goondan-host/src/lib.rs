@@ -41,6 +41,7 @@
 //! - `host`: the agents of the bundle, their conversations, and the drain
 //! - `opening`: from a path to a host
 //! - `turns`: the turns in the background
+//! - `questions`: the questions that handlers wait for the answers to
 //! - `files`: files that change
 //! - `additions`: what a changed bundle adds
 //! - `reloader`: reloads
@@ -56,6 +57,7 @@ mod files;
 mod host;
 mod instances;
 mod opening;
+mod questions;
 #[doc(hidden)]
 pub mod race;
 mod reloader;
@@ -66,6 +68,7 @@ pub use error::OpenError;
 pub use host::{Drained, Host};
 pub use instances::HostedInstance;
 pub use opening::Opening;
+pub use questions::HostQuestions;
 pub use reloader::{HostReload, Reloader};
 pub use source::Source;
 pub use turns::HostTurns;

@@ -1,10 +1,11 @@
 //! A line of input that decides about a tool call which waits.
 
-use goondan_core::{Decision, QuestionId, ToolCallId};
+use goondan_core::{Decision, LiveQuestionId, QuestionId, ToolCallId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A line that `goondan run --json` reads: it decides about a tool call that waits, and the turn goes on.
+/// A line that `goondan run --json` reads: it decides about a tool call that waits, and the turn goes on; or it answers a
+/// live question, [`Update::Asked`](crate::Update::Asked), while the turn runs.
 ///
 /// ```
 /// use goondan::wire::DecideLine;
@@ -27,6 +28,9 @@ pub struct DecideLine {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Deciding {
+    /// The live question that is answered, if another conversation has a call with the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<LiveQuestionId>,
     /// The call.
     pub call: ToolCallId,
     /// The question, which may be left out if one is open.
@@ -46,7 +50,7 @@ pub struct Deciding {
 impl Deciding {
     /// Returns the decision, made now.
     pub fn into_decision(self) -> Decision {
-        let Self { call, question, value, args, reject } = self;
+        let Self { call, question, value, args, reject, .. } = self;
         let decision = match reject {
             Some(reason) => Decision::reject(call, reason),
             None => Decision::new(call, value.unwrap_or(Value::Bool(true))),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan_core::{ExtensionName, MessageEvent, RuntimeEvent, Shown, ToolCallId, TurnId};
+use goondan_core::{ExtensionName, LiveQuestionId, LiveWait, MessageEvent, RuntimeEvent, Shown, ToolCallId, TurnId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -97,6 +97,16 @@ pub enum Update {
         extension: ExtensionName,
         /// What it shows.
         shown: Shown,
+    },
+    /// A tool waits for the answer to a live question, or an agent does that a tool has asked. Secrets in it are masked. A
+    /// [`DecideLine`](crate::DecideLine) answers it.
+    // ASK-04
+    Asked(LiveWait),
+    /// A live question does not wait any more: it was answered, it has expired, or its call has ended.
+    // ASK-04
+    Gone {
+        /// The question.
+        id: LiveQuestionId,
     },
     /// A change of the conversation, as it is stored.
     Message {

@@ -35,12 +35,14 @@ pub(crate) struct Choices {
     always: bool,
     /// Whether a part of the call is not shown yet.
     details: bool,
+    /// Whether the arguments of the call can be edited.
+    edit: bool,
 }
 
 impl Choices {
     pub(crate) fn of(asked: &AskedQuestion, details: bool) -> Self {
         let Some(schema) = &asked.question.schema else {
-            return Self { kind: asked.question.kind(), always: false, details };
+            return Self { kind: asked.question.kind(), always: false, details, edit: true };
         };
         let always = find(schema, &|members| members.get("properties").is_some_and(|it| it.get("always").is_some()));
         // Also one that takes yes among others.
@@ -55,7 +57,21 @@ impl Choices {
             AnswerKind::Form if yes => AnswerKind::Confirm,
             kind => kind,
         };
-        Self { kind, always, details }
+        Self { kind, always, details, edit: true }
+    }
+
+    /// Those of a live question, whose call runs already.
+    // ASK-04
+    pub(crate) fn of_live(asked: &AskedQuestion, details: bool) -> Self {
+        Self { edit: false, ..Self::of(asked, details) }
+    }
+
+    /// Returns the texts that can be completed.
+    pub(crate) fn titles(&self) -> Vec<String> {
+        match &self.kind {
+            AnswerKind::Choose(options) => options.iter().map(|option| option.title.clone()).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns whether what is typed is not to be seen.
@@ -80,14 +96,24 @@ impl Choices {
     pub(crate) fn line(&self) -> String {
         let answers = self.answers();
         // Of a text, each word may be the answer.
-        let edit = if self.is_text() { "  /edit" } else { "  [e]dit" };
+        let edit = match (self.edit, self.is_text()) {
+            (false, _) => "",
+            (true, true) => "  /edit",
+            (true, false) => "  [e]dit",
+        };
         let always = if self.always { "  [a]lways" } else { "" };
         let details = match (self.details, self.is_text()) {
             (false, _) => "",
             (true, false) => "  [d]etails",
             (true, true) => "  /details",
         };
-        format!("  {answers}{edit}{always}{details}  (Ctrl-C: later)")
+        let later = if self.edit { "  (Ctrl-C: later)" } else { "" };
+        format!("  {answers}{edit}{always}{details}{later}")
+    }
+
+    /// Returns whether the answer is JSON or has fields.
+    pub(crate) fn is_form(&self) -> bool {
+        self.kind == AnswerKind::Form
     }
 
     fn is_text(&self) -> bool {
@@ -100,7 +126,7 @@ impl Choices {
         match lower.split_once(char::is_whitespace).map_or(&*lower, |(word, _)| word) {
             "" => return Typed::Nothing,
             "/no" => return no(text["/no".len()..].trim()),
-            "/edit" => return Typed::Edit,
+            "/edit" if self.edit => return Typed::Edit,
             "/details" if self.details => return Typed::Details,
             word if word.starts_with('/') && !word.starts_with("//") => return Typed::Command,
             _ => {}
@@ -131,7 +157,7 @@ impl Choices {
             },
             "v" | "value" if self.kind == AnswerKind::Form => Typed::Value,
             "n" | "no" => no(""),
-            "e" | "edit" => Typed::Edit,
+            "e" | "edit" if self.edit => Typed::Edit,
             "a" | "always" if self.always => Typed::Yes(json!({ "always": true })),
             "d" | "details" if self.details => Typed::Details,
             // A key that this question does not take, and no reason.
@@ -243,6 +269,14 @@ impl Field {
 
     pub(crate) fn is_secret(&self) -> bool {
         matches!(self.kind, FieldKind::Secret)
+    }
+
+    /// Returns the texts that can be completed.
+    pub(crate) fn titles(&self) -> Vec<String> {
+        match &self.kind {
+            FieldKind::Choose(options) => options.iter().map(|option| option.title.clone()).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the text with which its line begins.

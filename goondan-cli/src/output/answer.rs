@@ -77,6 +77,7 @@ fn turn_end(outcome: &Result<TurnResult>, background: Option<&BackgroundTurn>) -
     }
 }
 
-fn print_line(line: &impl Serialize) -> io::Result<()> {
+/// Prints a line of JSON to standard output.
+pub(crate) fn print_line(line: &impl Serialize) -> io::Result<()> {
     Stream::Out.data(format!("{}\n", serde_json::to_string(line)?).as_bytes())
 }

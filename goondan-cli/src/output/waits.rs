@@ -1,7 +1,7 @@
 //! Tool calls that wait for a decision, as people read them.
 // ASK-01
 
-use goondan::decision::{AnswerKind, AnswerOption, AskedQuestion, Question, Wait};
+use goondan::decision::{AnswerKind, AnswerOption, AskedQuestion, LiveWait, Question, Wait};
 use goondan::event::Shown;
 use goondan::{Map, Value};
 
@@ -59,6 +59,18 @@ pub(crate) fn call(page: Styled, wait: &Wait, extent: Extent) -> Styled {
         },
     });
     if wait.again { page.text("  it is not what was approved before\n") } else { page }
+}
+
+/// Appends a live question, with the agents that wait for its answer.
+// ASK-04
+pub(crate) fn live(page: Styled, told: &LiveWait, extent: Extent) -> Styled {
+    let page = call(page, &told.wait, extent);
+    let agents: Vec<_> = told.agents.iter().map(|agent| agent.as_str()).collect();
+    let page = match agents.len() {
+        0 | 1 => page,
+        _ => page.paint(Style::Dim, &format!("  {}\n", agents.join(" → "))),
+    };
+    told.wait.masked().questions.iter().fold(page, question)
 }
 
 /// Returns whether a part of a call is left out.

@@ -10,6 +10,7 @@ use super::question::{LiveQuestion, Questions};
 /// The live questions of agents, returned by [`Agent::subscribe_questions`](crate::Agent::subscribe_questions): whoever
 /// has one says with it that a person, or a program, can answer now.
 // ASK-04
+#[derive(Default)]
 pub struct LiveQuestions {
     agents: Vec<Arc<Questions>>,
     changed: Arc<Notify>,
@@ -29,7 +30,7 @@ pub enum LiveUpdate {
 
 impl LiveQuestions {
     pub(crate) fn of(questions: &Arc<Questions>) -> Self {
-        let mut subscription = Self { agents: Vec::new(), changed: Arc::default(), told: Vec::new() };
+        let mut subscription = Self::default();
         subscription.add(questions);
         subscription
     }
@@ -39,6 +40,11 @@ impl LiveQuestions {
             questions.subscribe(&self.changed);
             self.agents.push(Arc::clone(questions));
         }
+    }
+
+    /// Those of no agent yet, which never change.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Waits for the next change, in the order in which questions were asked.

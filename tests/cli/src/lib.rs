@@ -2,6 +2,7 @@
 //! one that speaks to the terminal.
 
 mod hostile;
+mod live;
 mod locked;
 
 use goondan::Secret;

@@ -1,8 +1,8 @@
 //! Non-interactive conversation: input events from `--input` or the lines of standard input, answers on standard
 //! output.
 
-use std::io::{self, BufRead};
-use std::thread;
+use std::future::pending;
+use std::io;
 
 use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
 use goondan::decision::{AskedQuestion, Decision, Unanswered, Wait};
@@ -10,13 +10,12 @@ use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
 use goondan::middleware::{FinishReason, TurnResult};
-use goondan::wire::DecideLine;
-use goondan::{Error, ErrorCode, Map, Result, Value};
-use tokio::sync::mpsc::{Receiver, channel};
+use goondan::{Error, ErrorCode, Result};
 use tokio::time::{Instant, timeout_at};
 
 use super::background::heading;
 use super::conversation::OpenConversation;
+use super::input_lines::{InputLines, Line, decide_line};
 use super::reload::describe;
 use super::signals::{AFTER_INTERRUPT, Signal, Signals, TurnEnd};
 use super::{Work, principal};
@@ -39,6 +38,8 @@ pub(crate) struct Batch<'a> {
     /// What extensions show.
     shown: EventStream,
     shown_lines: ShownLines,
+    /// The lines of the input, if they are read.
+    lines: Option<InputLines>,
 }
 
 /// What to do after a turn.
@@ -68,7 +69,8 @@ impl<'a> Batch<'a> {
     ) -> Result<Self> {
         let shown = conversation.instance.events().subscribe(ExtensionShown::NAME)?;
         let shown_lines = ShownLines::default();
-        Ok(Self { conversation, args, signals, reloader, failed: false, waits: false, shown, shown_lines })
+        let lines = None;
+        Ok(Self { conversation, args, signals, reloader, failed: false, waits: false, shown, shown_lines, lines })
     }
 
     /// Runs one turn with `input`.
@@ -92,13 +94,16 @@ impl<'a> Batch<'a> {
 
     /// Runs one turn for each line of standard input that is not blank.
     pub(crate) async fn run_lines(mut self) -> Result<Outcome> {
-        let mut lines = read_lines()?;
-        for number in 1.. {
+        // A program is asked, unless it says what is to be done without an answer.
+        let is_asked = self.args.json && self.args.unanswered.is_none();
+        let questions = is_asked.then(|| self.conversation.host.questions());
+        self.lines = Some(InputLines::read(questions)?);
+        loop {
             // A change of files is handled before a line that is ready, which is the input of the next turn.
             let line = loop {
                 let background = self.conversation.background.next();
                 let shown = self.shown_lines.print(&mut self.shown);
-                let next = race(self.reloader.changed(), race(race(background, shown), lines.recv()));
+                let next = race(self.reloader.changed(), race(race(background, shown), next_line(&mut self.lines)));
                 match race(self.signals.next(), next).await {
                     Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
                     Either::Left(Signal::Terminate) => return self.end().await.map(|_| Outcome::Done),
@@ -113,8 +118,8 @@ impl<'a> Batch<'a> {
                     Either::Right(Either::Right(Either::Right(line))) => break line,
                 }
             };
-            let Some(line) = line.transpose()? else { break };
-            match std::str::from_utf8(&line) {
+            let Some(Line { number, bytes }) = line.transpose()? else { break };
+            match std::str::from_utf8(&bytes) {
                 Ok(text) if text.trim().is_empty() => {}
                 Ok(text) => {
                     let work = match line_work(text, self.args.json) {
@@ -225,7 +230,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn run_turn(&mut self, work: Work) -> Result<Ran> {
-        let Self { conversation, args, signals, reloader, shown, shown_lines, .. } = self;
+        let Self { conversation, args, signals, reloader, shown, shown_lines, lines, .. } = self;
         let instance = &conversation.instance;
         let event = work.event(instance).await?;
         let turn = async {
@@ -240,9 +245,15 @@ impl<'a> Batch<'a> {
         let own = &instance.id().agent;
         let report = |outcome| output::eprint_styled(&describe(outcome, own, Styled::new(false)));
         let turn = reloader.while_running(turn, report);
-        let end = match race(turn, shown_lines.print(shown)).await {
+        let live = async {
+            match lines {
+                Some(lines) => lines.serve().await,
+                None => pending().await,
+            }
+        };
+        let end = match race(turn, race(shown_lines.print(shown), live)).await {
             Either::Left(end) => end,
-            Either::Right(never) => match never {},
+            Either::Right(Either::Left(never) | Either::Right(never)) => match never {},
         };
         shown_lines.print_rest(shown, None, &Styled::new(false)).await;
         if end.is_cut_short()
@@ -293,7 +304,7 @@ impl<'a> Batch<'a> {
     }
 
     fn outcome(&self) -> Outcome {
-        match (self.failed, self.waits) {
+        match (self.failed || self.lines.as_ref().is_some_and(|lines| lines.failed), self.waits) {
             (true, _) => Outcome::SomeFailed,
             (false, true) => Outcome::Suspended,
             (false, false) => Outcome::Done,
@@ -307,15 +318,17 @@ const DECIDE_LINE: &str = r#"write {"decide": {"call": "…"}}, with "value", "a
 /// Returns the turn for a line of the input: of a program, which reads JSON, a line may be a decision.
 // ASK-04
 fn line_work(line: &str, is_program: bool) -> serde_json::Result<Work> {
-    let is_object = |line: &str| line.trim_start().starts_with('{');
-    if is_program && is_object(line) {
-        let members = serde_json::from_str::<Map<String, Value>>(line);
-        if members.is_ok_and(|members| members.contains_key("decide")) {
-            let DecideLine { decide, .. } = serde_json::from_str(line)?;
-            return Ok(Work::Decide(vec![decide.into_decision().by(principal())]));
-        }
+    if let (true, Some(decide)) = (is_program, decide_line(line)) {
+        return Ok(Work::Decide(vec![decide?.into_decision().by(principal())]));
     }
     Ok(Work::Event(Box::new(line.trim_end_matches(['\n', '\r']).into())))
+}
+
+async fn next_line(lines: &mut Option<InputLines>) -> Option<io::Result<Line>> {
+    match lines {
+        Some(lines) => lines.next().await,
+        None => None,
+    }
 }
 
 fn flow(printed: io::Result<()>) -> Result<Flow> {
@@ -324,20 +337,4 @@ fn flow(printed: io::Result<()>) -> Result<Flow> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Reads the lines of standard input in a thread, since a blocking read would keep the runtime from serving timers and
-/// signals. The channel holds one line, so the thread is at most one line ahead.
-fn read_lines() -> Result<Receiver<io::Result<Vec<u8>>>> {
-    let (sender, lines) = channel(1);
-    thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        for line in io::stdin().lock().split(b'\n') {
-            let failed = line.is_err();
-            // The receiver is dropped only when the process is about to exit.
-            if sender.blocking_send(line).is_err() || failed {
-                break;
-            }
-        }
-    })?;
-    Ok(lines)
 }

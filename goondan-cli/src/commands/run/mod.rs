@@ -4,6 +4,7 @@ mod background;
 mod batch;
 mod conversation;
 mod files;
+mod input_lines;
 mod reload;
 mod repl;
 mod signals;

@@ -1,6 +1,7 @@
 //! ASK-01: a person is asked about calls that wait, on the terminal.
 
 use std::fs;
+use std::num::NonZero;
 use std::path::Path;
 
 use goondan::{Value, json};
@@ -20,10 +21,17 @@ const QUESTION: &str = "\
 
 const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/approval");
 
-fn start(bundle: impl AsRef<Path>, state: &Path) -> Screen {
+pub(crate) fn start(bundle: impl AsRef<Path>, state: &Path) -> Screen {
     let command = Command::new(PROGRAM).args(["run", "--trust", "--state-root"]).arg(state).arg(bundle.as_ref());
     let command = command.env_remove("GOONDAN_LOG").env_remove("NO_COLOR").env("TERM", "xterm-256color");
     Screen::run(command, state)
+}
+
+/// Starts it on a terminal of this width.
+pub(crate) fn start_at(columns: u16, bundle: &Path, state: &Path) -> Screen {
+    let command = Command::new(PROGRAM).args(["run", "--trust", "--state-root"]).arg(state).arg(bundle);
+    let command = command.env_remove("GOONDAN_LOG").env_remove("NO_COLOR").env("TERM", "xterm-256color");
+    Screen::run_with_columns(command, state, NonZero::new(columns).unwrap())
 }
 
 fn asked(screen: &Screen) {
@@ -34,12 +42,12 @@ fn asked(screen: &Screen) {
     assert!(screen.text().contains("? bash__exec  echo 49.00 EUR are paid back  ("), "{}", screen.text());
 }
 
-fn ends(screen: Screen) {
+pub(crate) fn ends(screen: Screen) {
     screen.send(CTRL_D);
     assert_eq!(screen.end().0.code(), Some(0));
 }
 
-fn says(screen: &Screen, text: &str) {
+pub(crate) fn says(screen: &Screen, text: &str) {
     screen.send(text);
     screen.send(ENTER);
 }
@@ -181,7 +189,7 @@ fn the_transcript_is_what_is_shown() {
 }
 
 /// A bundle with an extension, and a model with this script.
-fn bundle(extension: &str, script: &Value) -> TempDir {
+pub(crate) fn bundle(extension: &str, script: &Value) -> TempDir {
     let bundle = TempDir::new().unwrap();
     let text = format!(
         "\
@@ -270,7 +278,7 @@ fn a_secret_is_typed_unseen() {
     screen.contains("Ctrl-D leaves");
     says(&screen, "open it");
     screen.shows(
-        "  locked asks: Sign in.\n  https://example.org@evil.example/␛[2J?a=b\n  at evil.example\n  \
+        "  locked asks: Sign in.\n  https://example.org@evil.example/?a=b\n  at evil.example\n  \
          [y]es, when it is done  [n]o, or say why not  [e]dit  (Ctrl-C: later)\n>",
     );
     says(&screen, "y");
@@ -304,7 +312,7 @@ fn a_secret_is_typed_unseen() {
     }
 }
 
-fn assert_in_no_file(directory: &Path, text: &str) {
+pub(crate) fn assert_in_no_file(directory: &Path, text: &str) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

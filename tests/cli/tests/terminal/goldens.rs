@@ -102,7 +102,7 @@ impl Session {
 }
 
 /// Compares a file with what it should be.
-fn same(path: &Path, now: &str) {
+pub(crate) fn same(path: &Path, now: &str) {
     if env::var_os("BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         return fs::write(path, now).unwrap();

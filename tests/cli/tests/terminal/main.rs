@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod accept;
+mod asked;
 mod background;
 mod coder;
 mod decided;

@@ -21,6 +21,7 @@ const COLUMNS: NonZero<u16> = NonZero::new(140).unwrap();
 /// How long a test waits for the screen before it fails. What it waits for happens at once.
 const LIMIT: Duration = Duration::from_secs(60);
 
+pub(crate) const ESC: &str = "\x1b";
 pub(crate) const UP: &str = "\x1b[A";
 pub(crate) const LEFT: &str = "\x1b[D";
 pub(crate) const BACKSPACE: &str = "\x7f";
@@ -65,7 +66,7 @@ impl Screen {
         Self::run_with_columns(command, state, COLUMNS)
     }
 
-    fn run_with_columns(command: Command, state: &Path, columns: NonZero<u16>) -> Self {
+    pub(crate) fn run_with_columns(command: Command, state: &Path, columns: NonZero<u16>) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         pty.resize(Size::new(ROWS.get(), columns.get())).unwrap();
         let child = command.spawn(pts).unwrap();
@@ -100,6 +101,12 @@ impl Screen {
     #[track_caller]
     pub(crate) fn contains(&self, expected: &str) {
         self.wait(|text| text.contains(expected), expected);
+    }
+
+    /// Waits until the screen fits.
+    #[track_caller]
+    pub(crate) fn until(&self, fits: impl Fn(&str) -> bool, expected: &str) {
+        self.wait(fits, expected);
     }
 
     /// Returns what the screen shows, with one sign of the progress for all, and one name for temporary directories.

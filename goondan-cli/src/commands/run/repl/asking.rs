@@ -6,6 +6,7 @@ use goondan::{Map, Result, Value, json};
 use serde::de::DeserializeOwned;
 
 use super::command::{self, Command};
+use super::live::Answered;
 use super::{Prompted, Repl};
 use crate::commands::run::{Work, principal};
 use crate::commands::typed_answer::{Choices, Typed, fields};
@@ -14,10 +15,47 @@ use crate::output::waits::{self, Extent};
 use crate::output::{self, first_line};
 
 impl Repl<'_> {
+    /// Asks the live questions of turns in the background.
+    // ASK-04
+    async fn ask_live(&mut self) -> Result<Option<Outcome>> {
+        while self.live.first().is_some() {
+            let asked = self.live.first().map(|first| first.id().clone());
+            output::eprint_styled(&self.live.page(self.terminal.styled()).wrapped(self.terminal.columns()));
+            self.print_status(&self.live.hint());
+            loop {
+                let line = self.live.line();
+                let is_secret = line.is_secret();
+                let prompted =
+                    if is_secret { self.prompt_secret().await? } else { self.prompt(line.into_text()).await? };
+                let text = match prompted {
+                    Prompted::Text(text) => text,
+                    Prompted::Interrupted { .. } => return Ok(None),
+                    Prompted::Left(outcome) => return Ok(Some(outcome)),
+                };
+                if self.live.first().map(|first| first.id()) != asked.as_ref() {
+                    break;
+                }
+                match self.live.answer(&text) {
+                    Answered::Next => break,
+                    Answered::Again(problem) => self.print_status(&problem),
+                    Answered::Details => {
+                        let page = self.live.details(self.terminal.styled());
+                        output::eprint_styled(&page.wrapped(self.terminal.columns()));
+                    }
+                    Answered::Command => self.execute(command::parse(&text)).await?,
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Asks about the first call that waits, if there is one, and goes on with the turn once all are decided. Returns an
     /// outcome if the conversation ends.
     // ASK-01
     pub(super) async fn ask(&mut self) -> Result<Option<Outcome>> {
+        if let Some(outcome) = self.ask_live().await? {
+            return Ok(Some(outcome));
+        }
         let waits = self.conversation.instance.waits().await?;
         self.waits = !waits.is_empty();
         let first = waits.into_iter().find_map(|wait| Some((wait.questions.first()?.clone(), wait)));

@@ -6,6 +6,7 @@ mod command;
 mod editor;
 mod input_history;
 mod keys;
+mod live;
 mod pages;
 mod progress;
 mod shown;
@@ -19,7 +20,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
+use goondan::agent::{BackgroundUpdate, EventStream, LiveUpdate, ReloadRequest};
 use goondan::conversation::FilePart;
 use goondan::event::{AgentEvent, ExtensionShown};
 use goondan::host::race::{Either, race};
@@ -43,11 +44,14 @@ use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
 use crate::output::rewound;
 use crate::output::shown::ShownLines;
+use crate::output::waits::{self, Extent};
 use crate::output::{self, Above, Style, Styled, first_line};
+use canvas::Canvas;
 use command::Command;
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
 use keys::Keys;
+use live::Live;
 use progress::{Output, Progress};
 use turn_view::{Inputs, Steered, TurnView, print};
 use typed_line::{Asked, TypedLine};
@@ -81,6 +85,8 @@ pub(crate) struct Repl<'a> {
     asks: bool,
     /// Whether the turn waits for a decision.
     waits: bool,
+    /// The questions that tools wait for the answers to.
+    live: Live,
 }
 
 /// The end of a prompt.
@@ -117,6 +123,11 @@ impl<'a> Repl<'a> {
         })?;
         let editor = EditorThread::start(&terminal, history)?;
         let shown = conversation.instance.events().subscribe(ExtensionShown::NAME)?;
+        // Where nothing can be typed during a turn, nobody can be asked then.
+        let live = match Canvas::new(terminal.clone()).is_drawn() {
+            true => Live::new(conversation.host.questions()),
+            false => Live::default(),
+        };
         Ok(Self {
             conversation,
             args,
@@ -133,6 +144,7 @@ impl<'a> Repl<'a> {
             shown_lines: ShownLines::default(),
             asks: true,
             waits: false,
+            live,
         })
     }
 
@@ -256,12 +268,23 @@ impl<'a> Repl<'a> {
             let next = race(background, race(self.editor.next(), self.signals.next()));
             // A change of files is handled before an input that is ready.
             let next = race(self.reloader.changed(), next);
-            let event = match race(race(log.next(), self.shown.next()), next).await {
-                Either::Left(Either::Left(line)) => {
+            let event = match race(race(self.live.next(), race(log.next(), self.shown.next())), next).await {
+                Either::Left(Either::Left(update)) => {
+                    let styled = self.terminal.styled();
+                    let page = match &update {
+                        LiveUpdate::Asked(question) => waits::live(styled, question.told(), Extent::Short)
+                            .paint(Style::Dim, "  a turn in the background waits: /decide answers it\n"),
+                        _ => styled
+                            .paint(Style::Dim, "the question of a turn in the background does not wait any more\n"),
+                    };
+                    self.editor.print_above(&page.wrapped(self.terminal.columns()));
+                    continue;
+                }
+                Either::Left(Either::Right(Either::Left(line))) => {
                     self.editor.print_above(&line);
                     continue;
                 }
-                Either::Left(Either::Right(event)) => {
+                Either::Left(Either::Right(Either::Right(event))) => {
                     if let Some(Ok(shown)) = event.map(|event| event.payload()) {
                         let page = self.shown_lines.page(&shown, self.terminal.styled());
                         if !page.as_str().is_empty() {
@@ -307,7 +330,8 @@ impl<'a> Repl<'a> {
         let mut progress = Progress::new(self.terminal.clone(), Usage::new(instance.model_info().await?));
         let keys = if progress.canvas.is_drawn() { Some(Keys::start(&self.terminal)?) } else { None };
         progress.typed = keys.is_some().then(|| TypedLine::new(std::mem::take(&mut self.typed)));
-        let inputs = Inputs::new(Instance::clone(instance), std::mem::take(&mut self.files), keys);
+        let (files, live) = (std::mem::take(&mut self.files), std::mem::take(&mut self.live));
+        let inputs = Inputs::new(Instance::clone(instance), files, keys, live);
         let mut view = TurnView::new(progress, inputs, self.args.reasoning);
         let event = work.event(instance).await?;
         let turn = work.stream(instance);
@@ -353,9 +377,11 @@ impl<'a> Repl<'a> {
         // The view has shown what came in its turn.
         let turn = view.turn.take();
         self.shown_lines.print_rest(&mut self.shown, turn.as_ref(), &self.terminal.styled()).await;
-        let (mut progress, inputs) = view.into_parts();
+        let (mut progress, mut inputs) = view.into_parts();
         progress.summarize();
-        let typed = progress.typed.take();
+        let typed = inputs.take_draft(progress.typed.take());
+        self.live = std::mem::take(&mut inputs.live);
+        self.live.turn_has_ended();
         self.last = progress.into_last().or(self.last.take());
         self.keep_inputs(typed, inputs, is_cancelled);
         Ok(outcome)

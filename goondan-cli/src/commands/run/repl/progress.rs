@@ -28,8 +28,9 @@ const MAX_LINE: usize = 120;
 /// Stands between the items of the status.
 const SEPARATOR: &str = " · ";
 
-/// The prompt of the line that is typed while the turn runs.
+/// The prompt of the line that is typed while the turn runs, and of an answer; both are as long.
 const PROMPT: &str = "> ";
+const ANSWER: &str = "? ";
 
 /// The progress of one turn. Nothing is shown unless standard error is a terminal.
 pub(crate) struct Progress {
@@ -40,6 +41,8 @@ pub(crate) struct Progress {
     /// How many inputs wait for the next step, and for the end of the turn.
     pub(crate) steered: usize,
     pub(crate) queued: usize,
+    /// What can be typed at the question that is asked.
+    pub(crate) hint: Option<String>,
     usage: Usage,
     /// Since when the model is being waited for.
     waiting: Option<Instant>,
@@ -92,6 +95,7 @@ impl Progress {
             typed: None,
             steered: 0,
             queued: 0,
+            hint: None,
             usage,
             waiting: None,
             thinking: false,
@@ -101,6 +105,11 @@ impl Progress {
             shown: ShownInTurn::default(),
             shown_lines: ShownLines::default(),
         }
+    }
+
+    /// Returns an empty page for this terminal.
+    pub(crate) fn page(&self) -> Styled {
+        self.terminal.styled()
     }
 
     /// Whether the terminal shows styles.
@@ -209,9 +218,18 @@ impl Progress {
 
     /// Prints an input that has joined the turn.
     pub(crate) fn said(&mut self, input: &str) {
+        self.typed_lines(PROMPT, input);
+    }
+
+    /// Prints the answer to a question.
+    pub(crate) fn answered(&mut self, answer: &str) {
+        self.typed_lines(ANSWER, answer);
+    }
+
+    fn typed_lines(&mut self, prompt: &str, text: &str) {
         let mut lines = self.terminal.styled();
-        for (number, line) in input.lines().enumerate() {
-            lines = if number == 0 { lines.paint(Style::Cyan, PROMPT) } else { lines.text("  ") }.text(line).text("\n");
+        for (number, line) in text.lines().enumerate() {
+            lines = if number == 0 { lines.paint(Style::Cyan, prompt) } else { lines.text("  ") }.text(line).text("\n");
         }
         self.lines(&lines);
     }
@@ -283,12 +301,12 @@ impl Progress {
     fn typed_row(&self) -> Option<(Styled, usize)> {
         let typed = self.typed.as_ref()?;
         let room = self.terminal.columns().saturating_sub(PROMPT.len() + 1);
-        let row = self.terminal.styled().paint(Style::Cyan, PROMPT);
+        let row = self.terminal.styled().paint(Style::Cyan, if typed.is_answer() { ANSWER } else { PROMPT });
         if !typed.is_empty() {
             let (shown, column) = typed.shown(room);
             return Some((row.text(&shown), PROMPT.len() + column));
         }
-        let mut hint: Vec<String> = Vec::new();
+        let mut hint: Vec<String> = self.hint.iter().cloned().collect();
         match self.steered {
             0 => {}
             1 => hint.push("1 input joins at the next step".to_owned()),

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use goondan::agent::{TurnStream, TurnUpdate};
+use goondan::agent::{LiveQuestion, LiveUpdate, TurnStream, TurnUpdate};
 use goondan::conversation::FilePart;
 use goondan::event::{AgentEvent, RuntimeEvent};
 use goondan::host::race::{Either, race};
@@ -15,8 +15,9 @@ use tokio::time::sleep;
 
 use super::super::files;
 use super::keys::Keys;
+use super::live::{Answered, Live};
 use super::progress::Progress;
-use super::typed_line::Asked;
+use super::typed_line::{Asked, TypedLine};
 use crate::output::{Above, Markdown, PieceCleaner, Stream, Style};
 
 /// A turn that is being printed.
@@ -50,6 +51,10 @@ pub(crate) struct Inputs {
     pub(crate) queued: Vec<String>,
     /// All that were entered, oldest first.
     pub(crate) entered: Vec<String>,
+    /// The questions that are answered meanwhile.
+    pub(crate) live: Live,
+    /// What was typed when a question came.
+    draft: Option<TypedLine>,
 }
 
 /// An input that waits for the next step of the turn.
@@ -62,8 +67,9 @@ pub(crate) struct Steered {
 
 impl Inputs {
     /// Those of a turn of `instance` that begins.
-    pub(crate) fn new(instance: Instance, files: Vec<FilePart>, keys: Option<Keys>) -> Self {
-        Self { instance, files, keys, steered: Vec::new(), queued: Vec::new(), entered: Vec::new() }
+    pub(crate) fn new(instance: Instance, files: Vec<FilePart>, keys: Option<Keys>, live: Live) -> Self {
+        let (steered, queued, entered) = Default::default();
+        Self { instance, files, keys, steered, queued, entered, live, draft: None }
     }
 
     /// Steers an input into the turn.
@@ -72,11 +78,19 @@ impl Inputs {
         self.steered.push(Steered { text, _waiting: self.instance.steer(event.clone()), event });
     }
 
-    async fn next_key(&mut self) -> crossterm::event::Event {
-        match &mut self.keys {
-            Some(keys) => keys.next().await,
-            None => std::future::pending().await,
+    /// Returns what was typed for the turn, not for a question.
+    pub(crate) fn take_draft(&mut self, typed: Option<TypedLine>) -> Option<TypedLine> {
+        match typed {
+            Some(typed) if typed.is_answer() => Some(self.draft.take().unwrap_or_default()),
+            typed => typed,
         }
+    }
+}
+
+async fn next_key(keys: &mut Option<Keys>) -> crossterm::event::Event {
+    match keys {
+        Some(keys) => keys.next().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -97,19 +111,33 @@ impl TurnView {
     pub(crate) async fn watch(&mut self, mut turn: TurnStream) -> Result<Option<Result<TurnResult>>> {
         let mut log = Above::new();
         self.progress.redraw();
+        // Those of turns in the background.
+        self.ask()?;
         loop {
             let interval = self.progress.interval();
-            let typed = race(self.inputs.next_key(), race(log.next(), tick(interval)));
-            match race(turn.next(), typed).await {
+            let asked = self.inputs.live.first().map(|first| first.id().clone());
+            let Inputs { keys, live, .. } = &mut self.inputs;
+            let typed = race(next_key(keys), race(log.next(), tick(interval)));
+            match race(turn.next(), race(live.next(), typed)).await {
                 Either::Left(Some(update)) => self.update(update)?,
                 Either::Left(None) => break,
-                Either::Right(Either::Left(key)) => {
-                    if self.key(&key) {
+                Either::Right(Either::Left(update)) => {
+                    if let (LiveUpdate::Gone(gone), Some(asked)) = (&update, &asked)
+                        && gone.id() == asked
+                    {
+                        self.progress.note("the question does not wait any more");
+                    }
+                    if self.inputs.live.first().map(LiveQuestion::id) != asked.as_ref() {
+                        self.ask()?;
+                    }
+                }
+                Either::Right(Either::Right(Either::Left(key))) => {
+                    if self.key(&key)? {
                         return Ok(None);
                     }
                 }
-                Either::Right(Either::Right(Either::Left(line))) => self.progress.canvas.lines(&line)?,
-                Either::Right(Either::Right(Either::Right(()))) => {
+                Either::Right(Either::Right(Either::Right(Either::Left(line)))) => self.progress.canvas.lines(&line)?,
+                Either::Right(Either::Right(Either::Right(Either::Right(())))) => {
                     self.line_so_far();
                     self.progress.redraw();
                 }
@@ -123,8 +151,54 @@ impl TurnView {
         Ok(Some(result))
     }
 
+    /// Asks the first live question, or goes on with what was typed before if there is none.
+    // ASK-04
+    fn ask(&mut self) -> io::Result<()> {
+        let Inputs { live, draft, .. } = &mut self.inputs;
+        let Some(typed) = &mut self.progress.typed else { return Ok(()) };
+        if live.first().is_some() {
+            let line = std::mem::replace(typed, live.line());
+            if !line.is_answer() {
+                *draft = Some(line);
+            }
+            self.progress.hint = Some(live.hint());
+            self.end_reasoning()?;
+            self.end_line()?;
+            let page = self.inputs.live.page(self.progress.page());
+            self.progress.lines(&page);
+        } else if typed.is_answer() {
+            *typed = draft.take().unwrap_or_default();
+            self.progress.hint = None;
+        }
+        self.progress.redraw();
+        Ok(())
+    }
+
+    /// Takes an answer that was typed.
+    // ASK-04
+    fn answered(&mut self, text: String) -> io::Result<()> {
+        let is_secret = self.progress.typed.as_ref().is_some_and(TypedLine::is_secret);
+        match self.inputs.live.answer(&text) {
+            Answered::Next => {
+                self.progress.answered(if is_secret { "******" } else { &text });
+                return self.ask();
+            }
+            Answered::Again(problem) => self.progress.note(&problem),
+            Answered::Details => {
+                let page = self.inputs.live.details(self.progress.page());
+                self.progress.lines(&page);
+            }
+            Answered::Command => {
+                self.inputs.entered.push(text.clone());
+                self.inputs.queued.push(text);
+                self.progress.note("the command runs when the turn has ended");
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a key. Returns whether the turn is to be cancelled.
-    fn key(&mut self, key: &crossterm::event::Event) -> bool {
+    fn key(&mut self, key: &crossterm::event::Event) -> io::Result<bool> {
         match self.progress.typed.as_mut().and_then(|typed| typed.take(key)) {
             Some(Asked::Steer(text)) => {
                 self.inputs.entered.push(text.clone());
@@ -134,12 +208,13 @@ impl TurnView {
                 self.inputs.entered.push(text.clone());
                 self.inputs.queued.push(text);
             }
-            Some(Asked::Cancel) => return true,
+            Some(Asked::Answer(text)) => self.answered(text)?,
+            Some(Asked::Cancel) => return Ok(true),
             None => {}
         }
         self.count_inputs();
         self.progress.redraw();
-        false
+        Ok(false)
     }
 
     fn count_inputs(&mut self) {

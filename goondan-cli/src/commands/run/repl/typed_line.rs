@@ -13,6 +13,19 @@ pub(crate) struct TypedLine {
     text: String,
     /// The offset of the cursor in the text.
     cursor: usize,
+    kind: LineKind,
+}
+
+/// What a line is for.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) enum LineKind {
+    /// An input.
+    #[default]
+    Input,
+    /// The answer to a question, which may be blank. Tab completes one of these texts.
+    Answer(Vec<String>),
+    /// An answer that is not shown.
+    Secret,
 }
 
 /// What a key asks for.
@@ -22,6 +35,8 @@ pub(crate) enum Asked {
     Steer(String),
     /// The input has the next turn, or is a command that runs then.
     Queue(String),
+    /// The question is answered.
+    Answer(String),
     /// The turn is cancelled.
     Cancel,
 }
@@ -29,7 +44,20 @@ pub(crate) enum Asked {
 impl TypedLine {
     /// A line with this text, and the cursor behind it.
     pub(crate) fn new(text: String) -> Self {
-        Self { cursor: text.len(), text }
+        Self { cursor: text.len(), text, kind: LineKind::Input }
+    }
+
+    /// A line for an answer, which begins with this text.
+    pub(crate) fn of_kind(text: String, kind: LineKind) -> Self {
+        Self { kind, ..Self::new(text) }
+    }
+
+    pub(crate) fn is_secret(&self) -> bool {
+        self.kind == LineKind::Secret
+    }
+
+    pub(crate) fn is_answer(&self) -> bool {
+        self.kind != LineKind::Input
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -81,6 +109,10 @@ impl TypedLine {
     }
 
     fn entered(&mut self) -> Option<Asked> {
+        if self.is_answer() {
+            self.cursor = 0;
+            return Some(Asked::Answer(std::mem::take(&mut self.text)));
+        }
         if self.text.ends_with('\\') && self.cursor == self.text.len() {
             self.text.pop();
             self.cursor = self.text.len();
@@ -94,6 +126,16 @@ impl TypedLine {
     }
 
     fn tab(&mut self) -> Option<Asked> {
+        if let LineKind::Answer(texts) = &self.kind {
+            let typed = self.text.to_lowercase();
+            let mut matching = texts.iter().filter(|text| text.to_lowercase().starts_with(&typed));
+            if let (Some(text), None) = (matching.next(), matching.next()) {
+                (self.text, self.cursor) = (text.clone(), text.len());
+            }
+        }
+        if self.is_answer() {
+            return None;
+        }
         let mut matching = COMMANDS.iter().filter(|(name, _)| name.starts_with(&self.text));
         match (self.text.starts_with('/'), matching.next(), matching.next()) {
             (true, Some((name, _)), None) if *name != self.text => {
@@ -129,6 +171,10 @@ impl TypedLine {
 
     /// Returns the part of the line that is shown in so many columns, and the column of the cursor in it.
     pub(crate) fn shown(&self, columns: usize) -> (String, usize) {
+        if self.kind == LineKind::Secret {
+            let stars = |text: &str| text.chars().count().min(columns);
+            return ("*".repeat(stars(&self.text)), stars(&self.text[..self.cursor]));
+        }
         let visible = |text: &str| clean(text).replace('\n', "⏎").replace('\t', " ");
         let (mut left, right) = (visible(&self.text[..self.cursor]), visible(&self.text[self.cursor..]));
         while display_width(&left) >= columns && !left.is_empty() {
@@ -213,6 +259,23 @@ mod tests {
         type_in(&mut line, "//etc");
         assert_eq!(press(&mut line, KeyCode::Enter), Some(Asked::Steer("//etc".to_owned())));
         assert_eq!(press(&mut line, KeyCode::Esc), Some(Asked::Cancel));
+    }
+
+    #[test]
+    fn an_answer_may_be_blank_and_a_secret_is_not_shown() {
+        let mut line =
+            TypedLine::of_kind(String::new(), LineKind::Answer(vec!["Post".to_owned(), "Express".to_owned()]));
+        assert_eq!(press(&mut line, KeyCode::Enter), Some(Asked::Answer(String::new())));
+        type_in(&mut line, "e");
+        press(&mut line, KeyCode::Tab);
+        assert_eq!(press(&mut line, KeyCode::Enter), Some(Asked::Answer("Express".to_owned())));
+        type_in(&mut line, "/no");
+        assert_eq!(press(&mut line, KeyCode::Enter), Some(Asked::Answer("/no".to_owned())));
+        let mut line = TypedLine::of_kind(String::new(), LineKind::Secret);
+        type_in(&mut line, " p\\ss ");
+        press(&mut line, KeyCode::Tab);
+        assert_eq!(line.shown(80), ("******".to_owned(), 6));
+        assert_eq!(press(&mut line, KeyCode::Enter), Some(Asked::Answer(" p\\ss ".to_owned())));
     }
 
     #[test]
