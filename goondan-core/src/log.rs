@@ -56,6 +56,11 @@ impl<'a> Logger<'a> {
         self
     }
 
+    /// Writes a line of this level.
+    pub fn log(&self, level: LogLevel, text: impl AsRef<str>) {
+        self.host.log(level, text.as_ref(), &self.fields);
+    }
+
     /// Writes a line of the level [`Debug`](LogLevel::Debug).
     pub fn debug(&self, text: impl AsRef<str>) {
         self.host.log(LogLevel::Debug, text.as_ref(), &self.fields);

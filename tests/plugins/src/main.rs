@@ -88,6 +88,10 @@ struct Server {
     subscriptions: Vec<Value>,
     /// Messages that are still to be sent.
     outbox: Vec<Value>,
+    /// The calls that wait for answers to questions: the id of the call, how often it asks still, and the question.
+    asking: Vec<(Value, u64, Value)>,
+    /// Whether the person has opened what a call needs.
+    opened: bool,
 }
 
 fn any(name: &str) -> Value {
@@ -117,7 +121,12 @@ impl Server {
             "refuse",
             "image",
             "data",
-            "ask",
+            "elicit",
+            "open_first",
+            "sample",
+            "progress",
+            "write",
+            "withdraw",
             "unsubscribe",
         ];
         tools.extend(names.map(any));
@@ -130,8 +139,9 @@ impl Server {
         let one = json!({ "uri": "odd://one", "name": "One", "description": about, "mimeType": "text/plain" });
         let resources = vec![one];
         let list = value("list=").map(|path| std::fs::read_to_string(path).unwrap());
-        let (subscriptions, outbox) = Default::default();
-        let mut server = Self { options: options.to_vec(), list, log, tools, resources, subscriptions, outbox };
+        let (subscriptions, outbox, asking) = Default::default();
+        let options = options.to_vec();
+        let mut server = Self { options, list, log, tools, resources, subscriptions, outbox, asking, opened: false };
         server.log(&format!("start {}", std::process::id()));
         server
     }
@@ -163,7 +173,33 @@ impl Server {
         self.log(&format!("child {}", child.id()));
     }
 
+    /// Asks the client for something, on behalf of a call.
+    fn ask(&mut self, call: &Value, times: u64, question: &Value) {
+        self.asking.push((call.clone(), times, question.clone()));
+        let mut request = question.clone();
+        request["id"] = format!("question of {call}").into();
+        self.send(request);
+    }
+
+    /// Takes an answer of the client.
+    fn answered(&mut self, answer: &Value) {
+        let of = |call: &Value| answer["id"] == format!("question of {call}");
+        let Some(at) = self.asking.iter().position(|(call, _, _)| of(call)) else { return };
+        let (call, times, question) = self.asking.remove(at);
+        match times {
+            0 | 1 => {
+                let answer = if answer["error"].is_null() { &answer["result"] } else { &answer["error"] };
+                let content = json!([{ "type": "text", "text": answer.to_string() }]);
+                self.send(json!({ "id": call, "result": { "content": content } }));
+            }
+            times => self.ask(&call, times - 1, &question),
+        }
+    }
+
     fn handle(&mut self, message: &Value) {
+        if message["method"].is_null() {
+            return self.answered(message);
+        }
         let (id, params) = (&message["id"], &message["params"]);
         let changing = json!({ "listChanged": true });
         let capabilities = json!({ "tools": changing, "resources": changing, "prompts": {} });
@@ -206,6 +242,35 @@ impl Server {
             }
             "tools/list" if self.list.is_some() => json!({ "tools": LIST }),
             "tools/list" => json!({ "tools": self.tools }),
+            "tools/call" if !params["inputResponses"].is_null() => {
+                self.log(&format!("state {}", params["requestState"]));
+                let content = json!([{ "type": "text", "text": params["inputResponses"].to_string() }]);
+                json!({ "content": content })
+            }
+            "tools/call" if params["name"] == "open_first" && !self.opened => {
+                self.opened = true;
+                let data = json!({ "elicitations": [params["arguments"]] });
+                return self.send(json!({ "id": id, "error": { "code": -32042, "message": "open it", "data": data } }));
+            }
+            "tools/call" if params["name"] == "elicit" || params["name"] == "sample" => {
+                let arguments = &params["arguments"];
+                let method = if params["name"] == "elicit" { "elicitation/create" } else { "sampling/createMessage" };
+                let question = json!({ "method": method, "params": arguments["params"] });
+                if self.has("modern") {
+                    json!({ "resultType": "input_required", "inputRequests": { "q": question }, "requestState": "s" })
+                } else {
+                    self.ask(id, arguments["times"].as_u64().unwrap_or(1), &question);
+                    return;
+                }
+            }
+            "tools/call" if params["name"] == "progress" => {
+                let token = &params["_meta"]["progressToken"];
+                for (done, text) in [(1, "half\u{1b}[2J"), (2, "all")] {
+                    let params = json!({ "progressToken": token, "progress": done, "total": 2, "message": text });
+                    self.send(json!({ "method": "notifications/progress", "params": params }));
+                }
+                json!({ "content": [] })
+            }
             "tools/call" => match self.call(params["name"].as_str().unwrap(), &params["arguments"]) {
                 Some(result) => result,
                 None => return,
@@ -318,7 +383,25 @@ impl Server {
                 { "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" },
             ] })),
             "data" => Some(json!({ "content": [], "structuredContent": { "answer": 42 } })),
-            "ask" => Some(json!({ "resultType": "input_required", "inputRequests": {} })),
+            // Takes all questions back.
+            "withdraw" => {
+                for (call, _, _) in std::mem::take(&mut self.asking) {
+                    let params = json!({ "requestId": format!("question of {call}") });
+                    self.send(json!({ "method": "notifications/cancelled", "params": params }));
+                    let content = json!([{ "type": "text", "text": "all questions are taken back" }]);
+                    self.send(json!({ "id": call, "result": { "content": content } }));
+                }
+                text("withdrawn".to_owned())
+            }
+            "write" => {
+                for (level, data) in
+                    [("debug", json!("one")), ("warning", json!({ "two": 2 })), ("alert", json!("three"))]
+                {
+                    let params = json!({ "level": level, "logger": "db", "data": data });
+                    self.send(json!({ "method": "notifications/message", "params": params }));
+                }
+                text("written".to_owned())
+            }
             "unsubscribe" => {
                 for id in std::mem::take(&mut self.subscriptions) {
                     let meta = json!({ SUBSCRIPTION: id });

@@ -6,11 +6,11 @@ use goondan::name::ExtensionName;
 use goondan::tool::{Presentation, Presenter, ShownCall, ToolContext, ToolHandler, ToolReply};
 use goondan::{BoxFuture, Map, Result, Value, json};
 
-use super::reply;
+use super::{asked, reply};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::server::{Client, Resource};
+use crate::server::{Caller, Client, Resource};
 
 /// A server, with the config of the extension that uses it.
 #[derive(Clone)]
@@ -116,8 +116,10 @@ impl ToolHandler for Call {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
             let (tool, arguments) = (self.tool.clone(), members(input));
-            let asked = self.server.ask(&self.tool, |client| async move { client.call(tool, arguments).await });
-            reply::reply(ctx, asked.await?, self.server.config.limits.output_chars)
+            let (caller, heard) = Caller::new(format!("{}:{}", ctx.agent_name(), ctx.instance_key()));
+            let asked = self.server.ask(&self.tool, async |client| client.call(tool, arguments, &caller).await);
+            let answer = asked::hearing(ctx, heard, asked).await?;
+            reply::reply(ctx, answer, self.server.config.limits.output_chars)
         })
     }
 

@@ -1,5 +1,6 @@
 //! The calls of the model.
 
+mod asked;
 mod handlers;
 mod reply;
 

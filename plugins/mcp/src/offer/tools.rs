@@ -157,7 +157,7 @@ impl Tools {
             extension_name: self.extension.to_string(),
             server_name: offers.server.clone(),
         };
-        let item = ToolItem::new(name)?.parameters(parameters).lenient().source(source);
+        let item = ToolItem::new(name)?.parameters(parameters).lenient().asks().source(source);
         let item = item.effect(self.settings.effect(&tool.name).unwrap_or(trusted)).timeout(self.settings.timeout());
         Ok(match &tool.description {
             Some(description) => item.describe(description),

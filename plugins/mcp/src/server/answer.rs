@@ -29,7 +29,7 @@ pub(crate) struct Resource {
 }
 
 /// The answer to a call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) blocks: Vec<Block>,
     pub(crate) structured: Option<Value>,

@@ -4,6 +4,7 @@ mod answer;
 #[cfg(feature = "http")]
 mod bearer;
 mod digest;
+mod elicited;
 #[cfg(feature = "http")]
 mod events;
 #[cfg(feature = "http")]
@@ -17,6 +18,7 @@ mod place;
 mod post;
 mod process;
 mod protocol;
+mod running;
 mod session;
 mod users;
 
@@ -31,8 +33,10 @@ use tokio::time::Instant;
 use crate::config::{Protocol, Sizes, Transport};
 
 pub(crate) use answer::{Answer, Block, Resource, Tool};
+pub(crate) use elicited::{secret_field, with_defaults};
 pub(crate) use live::{Ended, Live, Watch};
 use place::Place;
+pub(crate) use running::{Asked, Caller, Elicitation, ElicitationKind, Response, Said};
 use session::Begin;
 pub(crate) use session::{Announced, Client, Subscription};
 pub(crate) use users::Users;
@@ -42,6 +46,7 @@ pub(crate) struct Server {
     place: Place,
     protocol: Protocol,
     sizes: Sizes,
+    users: Users,
     /// Whether it was found that the server does not survive the question which versions of the protocol it knows.
     old: AtomicBool,
 }
@@ -56,7 +61,8 @@ impl Server {
         root: &Path,
         users: &Users,
     ) -> Result<Self> {
-        Ok(Self { place: Place::new(transport, root, users)?, protocol, sizes, old: AtomicBool::new(false) })
+        let (place, users, old) = (Place::new(transport, root, users)?, Users::clone(users), AtomicBool::new(false));
+        Ok(Self { place, protocol, sizes, users, old })
     }
 
     /// Starts the server, and begins a session. One that ends when it is asked which versions of the protocol it knows
@@ -72,7 +78,12 @@ impl Server {
     ) -> Result<Live> {
         let limit = Instant::now() + connect;
         let attempt = |protocol| {
-            let begin = Begin { protocol, announced: Arc::clone(&announced), sizes: self.sizes };
+            let begin = Begin {
+                protocol,
+                announced: Arc::clone(&announced),
+                users: Users::clone(&self.users),
+                sizes: self.sizes,
+            };
             self.place.open(begin, connect, limit, Weak::clone(&watch))
         };
         if self.protocol != Protocol::Auto {

@@ -5,14 +5,16 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::protocol::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    ContentBlock, CustomResult, GetPromptRequestParams, Implementation, JsonRpcMessage, ListPromptsRequest,
-    ListResourcesRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ResourceContents, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientCapabilities,
+    ClientConfig, ClientRequest, ContentBlock, CustomResult, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    ErrorData, Extensions, FormElicitationCapability, GetPromptRequestParams, Implementation, JsonRpcMessage,
+    ListPromptsRequest, ListResourcesRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, RequestId, ResourceContents, ServerNotification, ServerPeerInfo, ServerResult,
+    SubscriptionFilter, UrlElicitationCapability,
 };
 use super::protocol::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService, RxJsonRpcMessage,
-    ServiceError, TxJsonRpcMessage,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RequestContext, RoleClient,
+    RunningService, RxJsonRpcMessage, ServiceError, TxJsonRpcMessage,
 };
 #[cfg(feature = "http")]
 use super::protocol::transport::StreamableHttpClientTransport;
@@ -22,6 +24,7 @@ use super::protocol::transport::{DynamicTransportError, Transport};
 use goondan::conversation::FilePart;
 #[cfg(feature = "http")]
 use goondan::error::StdErr;
+use goondan::extension::LogLevel;
 use goondan::{Error, Map, Value, json};
 use goondan_text::visible;
 use serde::Deserialize;
@@ -32,13 +35,21 @@ use super::answer::{Answer, Block, Resource, Tool};
 #[cfg(feature = "http")]
 use super::bearer::Requests;
 use super::digest::digest;
+use super::elicited;
 #[cfg(feature = "http")]
 use super::http::Endpoint;
 use super::message::{Abridged, is_unreadable};
 use super::pipes::Pipes;
 use super::protocol;
+use super::running::{Caller, Response, RunningCall, RunningCalls, Said};
+use super::users::Users;
 use crate::config::{Protocol, Sizes};
 use crate::failure::{self, Failure};
+
+/// The most times that a call is sent, with answers that the server needs.
+const ROUNDS: usize = 10;
+/// The most characters of a line that a server writes to the log.
+const LONGEST_LINE: usize = 2000;
 
 /// The most pages of a list that are read.
 const PAGES: usize = 100;
@@ -53,12 +64,14 @@ pub(crate) type Announced = watch::Sender<u64>;
 pub(crate) struct Begin {
     pub(crate) protocol: Protocol,
     pub(crate) announced: Arc<Announced>,
+    pub(crate) users: Users,
     pub(crate) sizes: Sizes,
 }
 
 /// An open session, which ends when it is dropped.
 pub(crate) struct Session {
-    running: RunningService<RoleClient, Quiet>,
+    running: RunningService<RoleClient, Asker>,
+    calls: RunningCalls,
     sizes: Sizes,
 }
 
@@ -66,22 +79,57 @@ pub(crate) struct Session {
 #[derive(Clone)]
 pub(crate) struct Client {
     peer: Peer<RoleClient>,
+    calls: RunningCalls,
     sizes: Sizes,
 }
 
 /// The announcements that a server without a handshake sends. They are counted where messages are read.
 pub(crate) struct Subscription(protocol::service::Subscription);
 
-/// Declares no capability: servers then offer no tools that need sampling or elicitation.
-struct Quiet {
+/// Lets the person answer what a server asks while a call runs. It has no other capability: a server that wants to ask the
+/// model of the agent gets no answer.
+struct Asker {
     /// The version that a handshake proposes.
     version: ProtocolVersion,
+    calls: RunningCalls,
 }
 
-impl protocol::ClientHandler for Quiet {
+impl protocol::ClientHandler for Asker {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("goondan", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), name).with_protocol_version(self.version.clone())
+        let mut capabilities = ClientCapabilities::default();
+        let elicitation = ElicitationCapability::new().with_form(FormElicitationCapability::new());
+        capabilities.elicitation = Some(elicitation.with_url(UrlElicitationCapability::new()));
+        ClientConfig::new(capabilities, name).with_protocol_version(self.version.clone())
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = elicited::elicitation(params).and_then(|elicitation| self.calls.ask(elicitation));
+        let Some(answered) = asked else { return Ok(elicited::result(Response::Cancel)) };
+        // The server may take its question back.
+        let response = tokio::select! {
+            response = answered => response.unwrap_or(Response::Cancel),
+            () = context.ct.cancelled() => Response::Cancel,
+        };
+        Ok(elicited::result(response))
+    }
+}
+
+/// Tells the server that a request is not waited for any more, if it is dropped before it is emptied.
+struct CancelOnDrop(Option<(Peer<RoleClient>, RequestId)>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let Some((peer, id)) = self.0.take() else { return };
+        let params = CancelledNotificationParam::new(Some(id), Some("the call was cancelled".to_owned()));
+        // The session may be over, and then there is nothing to cancel.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { peer.notify_cancelled(params).await });
+        }
     }
 }
 
@@ -107,36 +155,33 @@ impl Session {
     pub(crate) async fn over_pipes(
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
-        Begin { protocol, announced, sizes }: Begin,
+        begin: Begin,
     ) -> Result<Self, Error> {
-        Self::over(Counting { inner: Pipes::new(output, input, sizes), announced }, protocol, sizes).await
+        let pipes = Pipes::new(output, input, begin.sizes);
+        Self::over(pipes, begin).await
     }
 
     /// Begins with the server at a URL.
     #[cfg(feature = "http")]
-    pub(crate) async fn over_http(
-        endpoint: &Endpoint,
-        requests: Requests,
-        Begin { protocol, announced, sizes }: Begin,
-    ) -> Result<Self, Error> {
+    pub(crate) async fn over_http(endpoint: &Endpoint, requests: Requests, begin: Begin) -> Result<Self, Error> {
         let config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
         let config = config.custom_headers(endpoint.headers.clone());
-        let inner = StreamableHttpClientTransport::with_client(requests, config);
-        Self::over(Counting { inner, announced }, protocol, sizes).await
+        Self::over(StreamableHttpClientTransport::with_client(requests, config), begin).await
     }
 
     async fn over(
-        transport: impl Transport<RoleClient> + 'static,
-        protocol: Protocol,
-        sizes: Sizes,
+        inner: impl Transport<RoleClient> + 'static,
+        Begin { protocol, announced, users, sizes }: Begin,
     ) -> Result<Self, Error> {
         let (version, lifecycle) = lifecycle(protocol);
-        let running = Quiet { version }.serve_with_lifecycle(transport, lifecycle).await;
-        Ok(Self { running: running.map_err(|error| Error::new(failure::START, reason(&error)))?, sizes })
+        let calls = RunningCalls::default();
+        let heard = Hearing { inner, announced, users, calls: calls.clone() };
+        let running = Asker { version, calls: calls.clone() }.serve_with_lifecycle(heard, lifecycle).await;
+        Ok(Self { running: running.map_err(|error| Error::new(failure::START, reason(&error)))?, calls, sizes })
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client { peer: self.running.peer().clone(), sizes: self.sizes }
+        Client { peer: self.running.peer().clone(), calls: self.calls.clone(), sizes: self.sizes }
     }
 
     /// Returns whether the server can be asked.
@@ -260,16 +305,64 @@ impl Client {
         Ok(prompts)
     }
 
-    /// Calls a tool. The server is told if the future is dropped.
-    // PATTERN-MCP-04
-    pub(crate) async fn call(&self, tool: String, arguments: Map<String, Value>) -> Result<Answer, Failure> {
-        let params = CallToolRequestParams::new(tool).with_arguments(arguments);
-        match self.peer.call_tool_once(params).await.map_err(failed)? {
-            CallToolResponse::Complete(result) => Ok(result.into()),
-            CallToolResponse::InputRequired(_) => Err(unsupported("a question to the user")),
-            CallToolResponse::Task(_) => Err(unsupported("a task instead of a result")),
-            _ => Err(unsupported("another kind of result")),
+    /// Calls a tool. The server is told if the future is dropped. `caller` hears what the server says meanwhile, and answers
+    /// what it needs to know.
+    // PATTERN-MCP-04, ASK-04
+    pub(crate) async fn call(
+        &self,
+        tool: String,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<Answer, Failure> {
+        let running = self.calls.begin(caller);
+        let mut params = CallToolRequestParams::new(tool).with_arguments(arguments);
+        for _ in 0..ROUNDS {
+            match self.call_once(params.clone(), &running).await {
+                Ok(ServerResult::CallToolResult(result)) => return Ok(result.into()),
+                Ok(ServerResult::InputRequiredResult(needed)) => {
+                    let requests = needed.input_requests.unwrap_or_default();
+                    params.input_responses = Some(elicited::respond(caller, requests).await?);
+                    params.request_state = needed.request_state;
+                }
+                Ok(ServerResult::CreateTaskResult(_)) => return Err(unsupported("a task instead of a result")),
+                // An answer without content is one all the same.
+                Ok(ServerResult::EmptyResult(_) | ServerResult::TaskAckResult(_)) => return Ok(Answer::default()),
+                Ok(ServerResult::CustomResult(CustomResult(Value::Object(members))))
+                    if members.keys().all(|name| name == "_meta") =>
+                {
+                    return Ok(Answer::default());
+                }
+                Ok(_) => return Err(unsupported("another kind of result")),
+                Err(ServiceError::McpError(error)) => match elicited::needed(&error) {
+                    Some(needed) => {
+                        for elicitation in needed {
+                            if !matches!(elicited::ask(caller, elicitation).await, Response::Accept(_)) {
+                                return Err(failed(ServiceError::McpError(error)));
+                            }
+                        }
+                    }
+                    None => return Err(failed(ServiceError::McpError(error))),
+                },
+                Err(error) => return Err(failed(error)),
+            }
         }
+        Err(unsupported(format_args!("it needs more than {ROUNDS} answers for one call")))
+    }
+
+    async fn call_once(
+        &self,
+        params: CallToolRequestParams,
+        running: &RunningCall,
+    ) -> Result<ServerResult, ServiceError> {
+        let mut request = CallToolRequest::new(params);
+        request.extensions = Extensions::default();
+        let request = ClientRequest::CallToolRequest(request);
+        let handle = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        running.set_token(handle.progress_token.0.to_string());
+        let mut cancel = CancelOnDrop(Some((self.peer.clone(), handle.id.clone())));
+        let answer = handle.await_response().await;
+        cancel.0 = None;
+        answer
     }
 
     /// Reads a resource.
@@ -372,7 +465,7 @@ impl Pages {
 }
 
 /// Removes what a reader would not see from all texts in a value.
-fn make_visible(value: &mut Value) {
+pub(super) fn make_visible(value: &mut Value) {
     match value {
         Value::String(text) => {
             if let Cow::Owned(visible) = visible(text) {
@@ -503,13 +596,56 @@ fn file(media_type: String, base64: &str) -> FilePart {
     FilePart::new(media_type, url)
 }
 
-/// A transport that counts the announcements among the messages that are read from it.
-struct Counting<T> {
+/// A transport that counts the announcements among the messages that are read from it, and passes on what the server says
+/// of itself and of calls. Here, because the tasks of `rmcp` in which notifications are handled can be overtaken.
+struct Hearing<T> {
     inner: T,
     announced: Arc<Announced>,
+    users: Users,
+    calls: RunningCalls,
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Counting<T> {
+impl<T> Hearing<T> {
+    fn heard(&self, notification: &ServerNotification) {
+        match notification {
+            ServerNotification::ToolListChangedNotification(_)
+            | ServerNotification::ResourceListChangedNotification(_) => {
+                self.announced.send_modify(|count| *count += 1);
+            }
+            ServerNotification::ProgressNotification(notification) => {
+                let params = &notification.params;
+                let text = params.message.clone().unwrap_or_default();
+                self.calls.progress(&params.progress_token.0.to_string(), params.progress, params.total, text);
+            }
+            // By its JSON: the newest version of the protocol has given up the type, and servers still log.
+            ServerNotification::LoggingMessageNotification(notification) => {
+                self.logged(&json::to_value(&notification.params).unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes a line of the server, which is JSON, to the log of the call that runs, or of the extensions that use it.
+    fn logged(&self, line: &Value) {
+        let data = line["data"].as_str().map_or_else(|| line["data"].to_string(), str::to_owned);
+        let text: String = visible(&data).chars().take(LONGEST_LINE).collect();
+        let logger = line["logger"].as_str().map(|name| format!("{}: ", visible(name))).unwrap_or_default();
+        let text = format!("MCP server: {logger}{text}");
+        let level = match line["level"].as_str() {
+            Some("debug") => LogLevel::Debug,
+            Some("info" | "notice") => LogLevel::Info,
+            Some("warning") => LogLevel::Warn,
+            _ => LogLevel::Error,
+        };
+        if self.calls.tell(Said::Logged(level, text.clone())) {
+            return;
+        }
+        let users = self.users.lock().clone();
+        users.iter().for_each(|(_, api)| api.logger().log(level, &text));
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Hearing<T> {
     type Error = T::Error;
 
     fn send(
@@ -521,11 +657,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Counting<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await;
-        if let Some(JsonRpcMessage::Notification(notice)) = &message
-            && let ServerNotification::ToolListChangedNotification(_)
-            | ServerNotification::ResourceListChangedNotification(_) = &notice.notification
-        {
-            self.announced.send_modify(|count| *count += 1);
+        if let Some(JsonRpcMessage::Notification(notice)) = &message {
+            self.heard(&notice.notification);
         }
         message
     }

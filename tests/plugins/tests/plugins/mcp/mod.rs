@@ -1,5 +1,6 @@
 //! PATTERN-MCP: the extension `mcp` with a server that has odd habits.
 
+mod asked;
 mod calls;
 mod changes;
 mod failures;

@@ -1,0 +1,179 @@
+//! The calls that run at a server, and what the server says of them meanwhile: their progress, and questions to the
+//! person.
+// ASK-04
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use goondan::extension::LogLevel;
+use goondan::{Map, Value};
+use goondan_lock::Lock;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+
+/// The most things that a server says of a call before they are read. More progress is dropped, and more questions are
+/// cancelled.
+const QUEUE: usize = 32;
+
+/// Something that a server says while a call runs.
+pub(crate) enum Said {
+    /// How far the call is.
+    Progress { done: f64, total: Option<f64>, text: String },
+    /// It writes a line to the log.
+    Logged(LogLevel, String),
+    /// It asks the person.
+    Asked(Asked),
+}
+
+/// A question of a server.
+pub(crate) struct Asked {
+    pub(crate) elicitation: Elicitation,
+    /// Dropped, if the server does not want to know any more.
+    pub(crate) answer: oneshot::Sender<Response>,
+}
+
+/// What a server asks the person.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Elicitation {
+    pub(crate) message: String,
+    pub(crate) kind: ElicitationKind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ElicitationKind {
+    /// To fill in a form with this schema.
+    Form(Value),
+    /// To open this address.
+    Url(String),
+}
+
+/// The answer to a question of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Response {
+    Accept(Map<String, Value>),
+    Decline,
+    /// There is no answer.
+    Cancel,
+}
+
+/// The calls that run at a server.
+#[derive(Clone, Default)]
+pub(crate) struct RunningCalls(Arc<Lock<Vec<Running>>>);
+
+struct Running {
+    number: u64,
+    conversation: String,
+    /// The number that the server says the progress with.
+    token: Option<String>,
+    said: Sender<Said>,
+}
+
+/// A call that runs, until this is dropped.
+pub(crate) struct RunningCall {
+    calls: RunningCalls,
+    number: u64,
+}
+
+/// The one that calls a tool, and hears what the server says of that.
+pub(crate) struct Caller {
+    /// The conversation of the call.
+    pub(crate) conversation: String,
+    pub(crate) said: Sender<Said>,
+}
+
+impl Caller {
+    pub(crate) fn new(conversation: String) -> (Self, Receiver<Said>) {
+        let (said, heard) = channel(QUEUE);
+        (Self { conversation, said }, heard)
+    }
+}
+
+impl RunningCalls {
+    pub(crate) fn begin(&self, caller: &Caller) -> RunningCall {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let Caller { conversation, said } = caller;
+        self.0.lock().push(Running { number, conversation: conversation.clone(), token: None, said: said.clone() });
+        RunningCall { calls: self.clone(), number }
+    }
+
+    /// Tells the call with this token how far it is.
+    pub(crate) fn progress(&self, token: &str, done: f64, total: Option<f64>, text: String) {
+        let calls = self.0.lock();
+        if let Some(call) = calls.iter().find(|call| call.token.as_deref() == Some(token)) {
+            // The newest one counts, and there are more.
+            _ = call.said.try_send(Said::Progress { done, total, text });
+        }
+    }
+
+    /// Asks the person whose call this is about, if that is known. `None` otherwise.
+    pub(crate) fn ask(&self, elicitation: Elicitation) -> Option<oneshot::Receiver<Response>> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(Said::Asked(Asked { elicitation, answer })).then_some(answered)
+    }
+
+    /// Says something to the conversation whose calls run. A server does not say which call it is about: false if calls of
+    /// several conversations run, or none.
+    pub(crate) fn tell(&self, said: Said) -> bool {
+        let calls = self.0.lock();
+        let Some(first) = calls.first() else { return false };
+        calls.iter().all(|call| call.conversation == first.conversation) && first.said.try_send(said).is_ok()
+    }
+}
+
+impl RunningCall {
+    pub(crate) fn set_token(&self, token: String) {
+        let mut calls = self.calls.0.lock();
+        if let Some(call) = calls.iter_mut().find(|call| call.number == self.number) {
+            call.token = Some(token);
+        }
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.calls.0.lock().retain(|call| call.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question() -> Elicitation {
+        Elicitation { message: "?".to_owned(), kind: ElicitationKind::Url("https://example.org/".to_owned()) }
+    }
+
+    #[test]
+    fn a_question_goes_to_the_one_conversation_that_calls() {
+        let calls = RunningCalls::default();
+        assert!(calls.ask(question()).is_none());
+        let ((a, mut heard), (also_a, _heard), (b, _heard_b)) =
+            (Caller::new("a".to_owned()), Caller::new("a".to_owned()), Caller::new("b".to_owned()));
+        let (_one, _two) = (calls.begin(&a), calls.begin(&also_a));
+        assert!(calls.ask(question()).is_some());
+        assert!(matches!(heard.try_recv(), Ok(Said::Asked(_))));
+        let other = calls.begin(&b);
+        assert!(calls.ask(question()).is_none(), "it may be about a call of another conversation");
+        drop(other);
+        for _ in 0..QUEUE {
+            assert!(calls.ask(question()).is_some());
+        }
+        assert!(calls.ask(question()).is_none(), "too many");
+    }
+
+    #[test]
+    fn progress_goes_to_its_call() {
+        let calls = RunningCalls::default();
+        let ((a, mut heard), (b, mut other)) = (Caller::new("a".to_owned()), Caller::new("b".to_owned()));
+        let (a, _b) = (calls.begin(&a), calls.begin(&b));
+        a.set_token("7".to_owned());
+        calls.progress("7", 1.0, Some(2.0), "half".to_owned());
+        calls.progress("8", 1.0, None, String::new());
+        assert!(matches!(heard.try_recv(), Ok(Said::Progress { text, .. }) if text == "half"));
+        assert!(other.try_recv().is_err() && heard.try_recv().is_err());
+        drop(a);
+        calls.progress("7", 2.0, Some(2.0), String::new());
+        assert!(heard.try_recv().is_err());
+    }
+}
