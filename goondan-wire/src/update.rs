@@ -12,7 +12,6 @@ use crate::end::TurnEnd;
 /// Something that happened in a turn. The member `type` of its JSON says what.
 ///
 /// Pieces of an answer are a preview: the message, and the end of the turn, have what counts.
-#[expect(clippy::large_enum_variant, reason = "one at a time is written or read")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[non_exhaustive]

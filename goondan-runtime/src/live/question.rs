@@ -62,7 +62,7 @@ struct Asked {
 enum Standing {
     Open(oneshot::Sender<Decision>),
     /// The first decision, without a secret.
-    Taken(Decision),
+    Taken(Box<Decision>),
     /// It expired, or its call has ended.
     Gone,
 }
@@ -124,7 +124,7 @@ impl LiveQuestion {
         check_value(&decision, &asked.question)?;
         let decision = decision.of(asked.by.clone());
         let stored = if asked.question.is_secret() { decision.withheld() } else { decision.clone() };
-        if let Standing::Open(answer) = std::mem::replace(&mut *standing, Standing::Taken(stored)) {
+        if let Standing::Open(answer) = std::mem::replace(&mut *standing, Standing::Taken(Box::new(stored))) {
             // The one who asked is gone in this moment, and the question with it.
             _ = answer.send(decision);
         }

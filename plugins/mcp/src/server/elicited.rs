@@ -81,7 +81,7 @@ pub(super) async fn respond(caller: &Caller, requests: InputRequests) -> Result<
             InputRequest::ListRoots(_) => Ok(json!({ "roots": [] })),
             _ => return Err(unsupported("a request to ask the model of the agent")),
         };
-        responses.insert(name, response.map_err(|error| unsupported(error))?);
+        responses.insert(name, response.map_err(unsupported)?);
     }
     Ok(responses)
 }

@@ -46,6 +46,7 @@ fn last<'t>(text: &'t str, from: &str) -> &'t str {
 #[covers("ASK-04")]
 fn each_kind_of_question_looks_like_this() {
     let kinds: Vec<_> = ANSWERS.iter().map(|(kind, _)| *kind).collect();
+    let call = Regex::new("call-[0-9a-f]{16}").unwrap();
     for columns in [40, 100] {
         let mut shown = String::new();
         for tool in ["live__ask", "live__wait"] {
@@ -70,7 +71,7 @@ fn each_kind_of_question_looks_like_this() {
             assert!(!raw.contains(SECRET), "{raw}");
             assert_in_no_file(state.path(), SECRET);
         }
-        let shown = Regex::new("call-[0-9a-f]{16}").unwrap().replace_all(&shown, "call-1");
+        let shown = call.replace_all(&shown, "call-1");
         let path = format!("tests/terminal/screens/questions-{columns}.txt");
         same(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path), &shown);
     }
@@ -127,6 +128,11 @@ impl Program {
             let mut line = String::new();
             assert!(self.stdout.read_line(&mut line).unwrap() > 0, "no line with `{member}`");
             let line: Value = serde_json::from_str(&line).unwrap();
+            if line.get("type").is_some() {
+                let schema = include_str!("../../../../docs/run-stream.schema.json");
+                let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+                assert!(schema.is_valid(&line), "{line}");
+            }
             if line.get(member).is_some() {
                 return line;
             }
