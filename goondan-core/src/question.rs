@@ -539,7 +539,7 @@ mod tests {
     #[test]
     fn a_question_of_a_handler_has_limits() {
         let refused = |question: Question| question.check().unwrap_err().to_string();
-        assert_eq!(Question::for_address("?", "https://example.org/a?b=c").check(), Ok(()));
+        assert!(Question::for_address("?", "https://example.org/a?b=c").check().is_ok());
         for url in ["file:///etc/passwd", "javascript:alert(1)", "https://example.org/ a", "https://a\u{7}", ""] {
             assert!(refused(Question::for_address("?", url)).contains("E_TOOL_ASKS"), "{url}");
         }

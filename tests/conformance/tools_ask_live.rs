@@ -325,7 +325,7 @@ async fn a_hundred_questions_are_open_at_once() {
     let agent = agent.with::<ToolsAskLive>(json!({ "log": log })).policy(policy).build().unwrap();
     let mut questions = agent.subscribe_questions();
     let instance = agent.instance("test").await.unwrap();
-    let side = |number: usize| if number % 3 == 0 { "heads" } else { "tails" };
+    let side = |number: usize| if number.is_multiple_of(3) { "heads" } else { "tails" };
     let turn = with_front_end(&instance, "go", async {
         let mut open = Vec::new();
         for number in 0..100 {

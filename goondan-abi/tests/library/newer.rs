@@ -117,7 +117,7 @@ fn known_message(message: &mut Value) {
 
 unsafe extern "C" fn run_read(call: *const c_void, field: Text, output: *mut Buffer) -> i32 {
     // SAFETY: The arguments are those of the library.
-    let status = unsafe { (host_table().base.run_read)(call, field, output) };
+    let status = unsafe { (host_table().base.base.run_read)(call, field, output) };
     change(status, output, |value| match &*text(field) {
         "toolCatalog" => value.as_array_mut().unwrap().iter_mut().for_each(tool),
         "tool" if value.is_object() => tool(value),
@@ -144,7 +144,7 @@ unsafe extern "C" fn run_write(call: *const c_void, field: Text, json: Text, err
         _ => {}
     }
     // SAFETY: The arguments are those of the library; the JSON is borrowed for the call.
-    unsafe { (host_table().base.run_write)(call, field, borrowed(&value.to_string()), error) }
+    unsafe { (host_table().base.base.run_write)(call, field, borrowed(&value.to_string()), error) }
 }
 
 /// Gives the user another role, and makes the library read the content.
@@ -162,12 +162,12 @@ fn found(status: i32, message: *mut Message) -> i32 {
 
 unsafe extern "C" fn run_message_from(call: *const c_void, of: u32, cursor: usize, message: *mut Message) -> i32 {
     // SAFETY: The arguments are those of the library.
-    found(unsafe { (host_table().base.run_message_from)(call, of, cursor, message) }, message)
+    found(unsafe { (host_table().base.base.run_message_from)(call, of, cursor, message) }, message)
 }
 
 unsafe extern "C" fn run_message_before(call: *const c_void, of: u32, cursor: usize, message: *mut Message) -> i32 {
     // SAFETY: The arguments are those of the library.
-    found(unsafe { (host_table().base.run_message_before)(call, of, cursor, message) }, message)
+    found(unsafe { (host_table().base.base.run_message_before)(call, of, cursor, message) }, message)
 }
 
 unsafe extern "C" fn run_message_read(
@@ -178,7 +178,7 @@ unsafe extern "C" fn run_message_read(
     output: *mut Buffer,
 ) -> i32 {
     // SAFETY: The arguments are those of the library.
-    let status = unsafe { (host_table().base.run_message_read)(call, of, cursor, field, output) };
+    let status = unsafe { (host_table().base.base.run_message_read)(call, of, cursor, field, output) };
     match &*text(field) {
         "whole" => change(status, output, message),
         "content" => change(status, output, content),
@@ -192,12 +192,12 @@ unsafe extern "C" fn run_emit(call: *const c_void, event: Text, error: *mut Buff
     WRITTEN.lock().unwrap().push(("event".to_owned(), value.clone()));
     known_message(&mut value["message"]);
     // SAFETY: The arguments are those of the library; the event is borrowed for the call.
-    unsafe { (host_table().base.run_emit)(call, borrowed(&value.to_string()), error) }
+    unsafe { (host_table().base.base.run_emit)(call, borrowed(&value.to_string()), error) }
 }
 
 unsafe extern "C" fn result_read(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32 {
     // SAFETY: The arguments are those of the library.
-    let status = unsafe { (host_table().base.result_read)(kind, result, field, output) };
+    let status = unsafe { (host_table().base.base.result_read)(kind, result, field, output) };
     let waiting = || json!({ "waiting": { "for": "a person" } });
     change(status, output, |value| match (kind, &*text(field)) {
         (TURN, "finishReason") => *value = "adjourned".into(),
@@ -220,5 +220,5 @@ unsafe extern "C" fn result_write(kind: u32, result: *mut c_void, field: Text, j
         without_holograms(&mut value["output"]["value"]);
     }
     // SAFETY: The arguments are those of the library; the JSON is borrowed for the call.
-    unsafe { (host_table().base.result_write)(kind, result, field, borrowed(&value.to_string()), error) }
+    unsafe { (host_table().base.base.result_write)(kind, result, field, borrowed(&value.to_string()), error) }
 }

@@ -4,6 +4,7 @@
 use goondan::{Error, Map, Value, json};
 use goondan_text::visible;
 
+use super::clean::make_visible;
 use super::protocol::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ErrorData, InputRequest, InputRequests,
     InputResponses,
@@ -30,7 +31,7 @@ pub(super) fn elicitation(params: ElicitRequestParams) -> Option<Elicitation> {
 
 fn schema(schema: ElicitationSchema) -> Option<Value> {
     let mut schema = json::to_value(schema).ok()?;
-    super::session::make_visible(&mut schema);
+    make_visible(&mut schema);
     Some(schema)
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 #[cfg(feature = "http")]
 mod bearer;
+mod clean;
 mod digest;
 mod elicited;
 #[cfg(feature = "http")]

@@ -1,6 +1,5 @@
 //! A session of the protocol.
 
-use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -34,6 +33,7 @@ use tokio::sync::watch;
 use super::answer::{Answer, Block, Resource, Tool};
 #[cfg(feature = "http")]
 use super::bearer::Requests;
+use super::clean::{make_members_visible, make_visible};
 use super::digest::digest;
 use super::elicited;
 #[cfg(feature = "http")]
@@ -461,28 +461,6 @@ impl Pages {
         }
         self.next = next.map(|cursor| Some(PaginatedRequestParams::default().with_cursor(Some(cursor))));
         true
-    }
-}
-
-/// Removes what a reader would not see from all texts in a value.
-pub(super) fn make_visible(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(visible) = visible(text) {
-                *text = visible;
-            }
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(make_visible),
-        Value::Object(members) => make_members_visible(members),
-        _ => {}
-    }
-}
-
-fn make_members_visible(members: &mut Map<String, Value>) {
-    members.values_mut().for_each(make_visible);
-    if members.keys().any(|name| matches!(visible(name), Cow::Owned(_))) {
-        *members =
-            std::mem::take(members).into_iter().map(|(name, value)| (visible(&name).into_owned(), value)).collect();
     }
 }
 
