@@ -13,6 +13,7 @@ use super::late::LateTools;
 use super::reload_requests::{ReloadListener, Request};
 use super::waiting_reload::WaitingReload;
 use crate::bus::Bus;
+use crate::live::Clock;
 use crate::peers::{Delegations, Inbox};
 use crate::ports::store::{InstanceId, Store};
 use crate::showing::Showing;
@@ -30,6 +31,8 @@ pub(crate) struct Services {
     pub(crate) states: Arc<States>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) late: Arc<LateTools>,
+    /// The clock of the deadlines of its turns.
+    pub(crate) clock: Clock,
     pub(super) store: Arc<dyn Store>,
     /// How many delegations wait for their results.
     pub(crate) delegated: AtomicUsize,
@@ -99,6 +102,7 @@ impl Services {
             states,
             inbox,
             late,
+            clock: Clock::default(),
             store,
             delegated,
             delegations,

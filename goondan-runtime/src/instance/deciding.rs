@@ -12,6 +12,7 @@ use goondan_core::{AgentEvent, AskedQuestion, Decision, Error, ErrorCode, LiveWa
 use super::slot::ConversationLock;
 use super::{HandleInner, Instance};
 use crate::join::join;
+use crate::live::Clock;
 use crate::ports::router::AgentCall;
 use crate::turn::{TurnStream, UpdateSender};
 
@@ -128,7 +129,9 @@ impl Instance {
     // ASK-01, ASK-04
     pub(crate) async fn answer_call(&self, call: AgentCall, asker: impl Future) -> Result<String> {
         let mut asker = pin!(asker);
-        let _follows = call.clock.as_ref().map(|clock| clock.follow(&self.inner.slot.clock));
+        // What cannot be opened is told by the answer.
+        let own = self.view().await.map(|view| view.services.clock.clone()).unwrap_or_default();
+        let _follows = call.clock.as_ref().map(|clock| clock.follow(&own));
         let mut is_asked = false;
         loop {
             let mut decided = pin!(self.inner.agent.decided.notified());
@@ -141,7 +144,7 @@ impl Instance {
             }
             // Of a delegation, nobody waits now.
             if call.clock.is_some() && !is_asked && self.inner.agent.questions.has_subscribers() {
-                is_asked = !self.ask_live(&call.event, decided.as_mut(), asker.as_mut()).await?;
+                is_asked = !self.ask_live(&call.event, &own, decided.as_mut(), asker.as_mut()).await?;
             } else if call.until_decided {
                 decided.await;
             } else {
@@ -157,6 +160,7 @@ impl Instance {
     async fn ask_live(
         &self,
         event: &AgentEvent,
+        clock: &Clock,
         mut decided: Pin<&mut impl Future<Output = ()>>,
         mut asker: Pin<&mut impl Future>,
     ) -> Result<bool> {
@@ -168,7 +172,7 @@ impl Instance {
         let ask = |(wait, asked): (&Wait, &AskedQuestion)| {
             let mut wait = wait.clone();
             wait.questions = vec![asked.clone()];
-            agent.questions.ask(&slot.clock, LiveWait::new(agents.clone(), slot.id.key.clone(), wait))
+            agent.questions.ask(clock, LiveWait::new(agents.clone(), slot.id.key.clone(), wait))
         };
         let mut answers = pin!(join(questions.map(ask).collect()));
         let answers = poll_fn(|cx| {

@@ -27,7 +27,6 @@ use super::conversation::{OpenConversation, View};
 use super::shared::AgentInner;
 use super::{HandleInner, Instance};
 use crate::attach::{InstanceUpcalls, reload_failed};
-use crate::live::Clock;
 use crate::ports::store::InstanceId;
 use crate::spec::AgentSpec;
 use crate::turn::Steering;
@@ -46,8 +45,6 @@ pub(crate) struct InstanceSlot {
     cancelled: Notify,
     /// The inputs that the turn that runs may take.
     pub(super) steering: Steering,
-    /// The clock of the deadlines of its turns.
-    pub(super) clock: Clock,
     status: Lock<SlotStatus>,
 }
 
@@ -122,7 +119,6 @@ impl InstanceSlot {
             conversation: Arc::default(),
             cancelled: Notify::new(),
             steering: Steering::default(),
-            clock: Clock::default(),
             status: Lock::new(SlotStatus {
                 phase: Phase::Closed,
                 handle: Weak::new(),

@@ -23,9 +23,11 @@ struct Readme;
 // LEGACY-OAUTH-01, LEGACY-OAUTH-02
 
 mod answer;
+mod in_call;
 mod request;
 
 pub use answer::{Answer, Authorization, Token};
+pub use in_call::{allow, get_access_token_in_call};
 pub use request::{TokenRequest, ask, get_access_token};
 
 /// The codes of errors with which the extension `oauth` answers.

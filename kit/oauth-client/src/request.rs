@@ -73,7 +73,12 @@ impl TokenRequest {
 /// # Errors
 /// The codes in [`code`]. That of `authorizationRequired` has the URL that a person has to open.
 pub async fn get_access_token(api: &ExtensionApi, request: &TokenRequest) -> Result<Token> {
-    match ask(api, request).await? {
+    token(request, ask(api, request).await?)
+}
+
+/// Returns the token of an answer.
+pub(crate) fn token(request: &TokenRequest, answer: Answer) -> Result<Token> {
+    match answer {
         Answer::Ready { token } => Ok(token),
         Answer::AuthorizationRequired { authorization } => {
             let message = format!("`{}` has to be allowed first: {}", request.app, authorization.message);

@@ -92,6 +92,14 @@ pub struct Auth {
     pub scopes: Vec<String>,
 }
 
+#[cfg(feature = "http")]
+impl Auth {
+    /// Returns the request for the token.
+    pub(crate) fn request(&self) -> goondan_oauth_client::TokenRequest {
+        goondan_oauth_client::TokenRequest::new(self.oauth.as_str()).scopes(self.scopes.iter().cloned())
+    }
+}
+
 /// Which version of MCP is spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

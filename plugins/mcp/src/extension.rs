@@ -12,9 +12,13 @@ use process::Environment;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::call::{Call, ConfiguredServer, Extra, ExtraTool};
+#[cfg(feature = "http")]
+use crate::call::SignIn;
+use crate::call::{Call, ConfiguredServer, Extra, ExtraTool, SIGN_IN};
 use crate::config::{Config, Mode, Transport};
 use crate::connection::{Connection, User, pool};
+#[cfg(feature = "http")]
+use crate::failure;
 use crate::offer::{Changes, LONGEST_EXTENSION, Tools};
 use crate::server::Resource;
 
@@ -41,6 +45,8 @@ struct Attached {
     /// Starts a server that is not required and was not there.
     starting: tokio::sync::Mutex<Option<JoinHandle<()>>>,
     resources_id: String,
+    /// The name of the tool by which a person signs in.
+    sign_in: String,
 }
 
 /// The tools, resources and prompts of an MCP server.
@@ -110,13 +116,15 @@ impl Mcp {
 impl Attached {
     fn new(connection: Arc<Connection>, config: Config, api: &ExtensionApi, ctx: &InitContext) -> Self {
         let extension = ctx.extension();
-        let reserved = extra_tools(&config).map(|kind| format!("{extension}__{}", kind.name())).collect();
+        let own = extra_tools(&config).map(ExtraTool::name).chain([SIGN_IN]);
+        let reserved = own.map(|name| format!("{extension}__{name}")).collect();
         if config.expose.resources {
             connection.listing().want_resources();
         }
         let tools = Tools::new(extension.clone(), config.tools.clone(), config.limits.tools, reserved);
         Self {
             resources_id: format!("mcp:{extension}:resources"),
+            sign_in: format!("{extension}__{SIGN_IN}"),
             user: Lock::new(Some(Arc::clone(&connection).join(api.clone()))),
             server: ConfiguredServer { extension: extension.clone(), connection, config: Arc::new(config) },
             tools: Lock::new(tools),
@@ -130,6 +138,8 @@ impl Attached {
         let ConfiguredServer { extension, connection, config } = &self.server;
         match connection.start(&config.limits).await {
             Err(error) if config.required.0 => return Err(error),
+            #[cfg(feature = "http")]
+            Err(error) if error.details().contains_key(failure::SIGN_IN) => self.offer_sign_in(api)?,
             Err(error) => api.logger().warn(format!("the MCP server is not there: {}", error.report())),
             Ok(()) => {}
         }
@@ -140,6 +150,16 @@ impl Attached {
         }
         self.register(api);
         Ok(())
+    }
+
+    /// Registers the tool by which the person signs in.
+    // ASK-04
+    #[cfg(feature = "http")]
+    fn offer_sign_in(&self, api: &ExtensionApi) -> Result<()> {
+        let Some(Transport::Http { auth: Some(auth), .. }) = self.server.config.transport()? else { return Ok(()) };
+        let item = ToolItem::new(&self.sign_in)?.describe(SignIn::DESCRIPTION).effect(Effect::Idempotent).asks();
+        let (tools, server, auth) = (api.tools(), self.server.clone(), auth.clone());
+        tools.register(item, SignIn { server, api: api.clone(), auth })
     }
 
     /// Registers what the server offers since the last time.
@@ -153,7 +173,12 @@ impl Attached {
         let changes = tools.update(&offers, |item, tool| {
             api.tools().register(
                 item.clone(),
-                Call { server: self.server.clone(), tool: tool.name.clone(), title: tool.title.clone() },
+                Call {
+                    server: self.server.clone(),
+                    tool: tool.name.clone(),
+                    title: tool.title.clone(),
+                    api: api.clone(),
+                },
             )
         });
         drop(tools);
@@ -181,6 +206,10 @@ impl Attached {
             for item in added.into_iter().chain(changed) {
                 ctx.tool_catalog_mut().insert(item);
             }
+        }
+        // Who has signed in does not do it again.
+        if listing.revision() > 0 && ctx.tool_catalog().get(&self.sign_in).is_some() {
+            ctx.tool_catalog_mut().retain(|item| item.name != *self.sign_in);
         }
         let withdrawn = self.tools.lock().withdrawn();
         if let Some(withdrawn) = withdrawn {

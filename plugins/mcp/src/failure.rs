@@ -19,6 +19,9 @@ pub(crate) const REFUSED: &str = "E_MCP_REFUSED";
 /// The server answered with something that is not supported.
 pub(crate) const UNSUPPORTED: &str = "E_MCP_UNSUPPORTED";
 
+/// The detail of an error that says that a person has to sign in first.
+pub(crate) const SIGN_IN: &str = "signIn";
+
 /// Why a server gave no answer.
 #[derive(Debug)]
 pub(crate) enum Failure {

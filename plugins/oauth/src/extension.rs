@@ -5,7 +5,7 @@ use std::sync::{Arc, MutexGuard};
 
 use goondan::prelude::*;
 use goondan_lock::Lock;
-use goondan_oauth_client::{Answer, TokenRequest, code};
+use goondan_oauth_client::{Answer, TokenRequest, allow, code};
 use tokio::task::JoinSet;
 
 use crate::access::Access;
@@ -59,13 +59,14 @@ struct Authorize {
     app: String,
 }
 
-/// How a person allows an access, for the model.
+/// The answer of `oauth__authorize`.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    url: String,
-    message: String,
-    expires_in_seconds: u64,
+#[serde(untagged, rename_all_fields = "camelCase")]
+enum Authorized {
+    /// The person has allowed it.
+    Ready { app: String, state: &'static str },
+    /// A person has to open a page.
+    Page { url: String, message: String, expires_in_seconds: u64 },
 }
 
 /// Gets, keeps and refreshes OAuth access tokens, which other extensions ask for.
@@ -114,16 +115,21 @@ impl OAuth {
         Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
     }
 
-    /// Begins to ask the user for access to an app. Show the user the `url` and the `message` of the answer.
-    #[tool(present = "{app}")]
-    async fn authorize(&self, input: Authorize) -> Result<Page> {
+    /// Lets the user allow access to an app, and waits for that. If the answer has a `url`, nobody was asked: show the user
+    /// that and the `message`.
+    // ASK-04
+    #[tool(effect = idempotent, asks, timeout = "60s", present = "{app}")]
+    async fn authorize(&self, input: Authorize, ctx: &ToolContext<'_>) -> Result<Authorized> {
         let no_app = || Failure::new(code::APP_NOT_FOUND, "no app is configured").error();
         let Access { tokens, sign_ins } = &**self.desk.access.as_ref().ok_or_else(no_app)?;
         let user = self.desk.user.lock().clone();
         let (app, owner) = tokens.find(&input.app, user).map_err(Failure::error)?;
         let page = sign_ins.begin(tokens, &app, &owner).await.map_err(Failure::error)?;
+        if allow(ctx, &self.desk.api, &app.name, &page).await? {
+            return Ok(Authorized::Ready { app: app.name.clone(), state: "ready" });
+        }
         let expires_in_seconds = page.expires_at.saturating_sub(now());
-        Ok(Page { url: page.url, message: page.message, expires_in_seconds })
+        Ok(Authorized::Page { url: page.url, message: page.message, expires_in_seconds })
     }
 
     #[cleanup]

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use goondan::extension::ExtensionApi;
 use goondan::name::ExtensionName;
 use goondan::tool::{Presentation, Presenter, ShownCall, ToolContext, ToolHandler, ToolReply};
-use goondan::{BoxFuture, Map, Result, Value, json};
+use goondan::{BoxFuture, Error, Map, Result, Value, json};
 
 use super::{asked, reply};
 use crate::config::Config;
+#[cfg(feature = "http")]
+use crate::config::Transport;
 use crate::connection::Connection;
 use crate::failure::Failure;
-use crate::server::{Caller, Client, Resource};
+use crate::server::{Answer, Caller, Client, Resource};
 
 /// A server, with the config of the extension that uses it.
 #[derive(Clone)]
@@ -39,6 +42,8 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     /// What the server calls it for people.
     pub(crate) title: Option<String>,
+    /// By which a token is asked for, if a person has to sign in again.
+    pub(crate) api: ExtensionApi,
 }
 
 /// Answers the tools for what is not a tool at the server.
@@ -112,13 +117,43 @@ fn listed(resources: &[Resource]) -> Value {
     all.collect()
 }
 
+impl Call {
+    async fn called(&self, ctx: &ToolContext<'_>, arguments: Map<String, Value>) -> Result<Answer> {
+        let (caller, heard) = Caller::new(format!("{}:{}", ctx.agent_name(), ctx.instance_key()));
+        let tool = self.tool.clone();
+        let asked = self.server.ask(&self.tool, async |client| client.call(tool, arguments, &caller).await);
+        asked::hearing(ctx, heard, asked).await
+    }
+
+    /// Lets the person sign in, if a call failed because of that: it was not sent. Returns false otherwise.
+    ///
+    /// # Errors
+    /// When nobody does.
+    #[cfg(feature = "http")]
+    async fn signed_in(&self, ctx: &ToolContext<'_>, error: &Error) -> Result<bool> {
+        let transport = self.server.config.transport()?;
+        let Some(Transport::Http { auth: Some(auth), .. }) = transport else { return Ok(false) };
+        if *error.code() != *goondan_oauth_client::code::AUTHORIZATION_REQUIRED {
+            return Ok(false);
+        }
+        goondan_oauth_client::get_access_token_in_call(ctx, &self.api, &auth.request()).await.map(|_| true)
+    }
+
+    #[cfg(not(feature = "http"))]
+    #[expect(clippy::unused_async, reason = "as the other one")]
+    async fn signed_in(&self, _: &ToolContext<'_>, _: &Error) -> Result<bool> {
+        Ok(false)
+    }
+}
+
 impl ToolHandler for Call {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let (tool, arguments) = (self.tool.clone(), members(input));
-            let (caller, heard) = Caller::new(format!("{}:{}", ctx.agent_name(), ctx.instance_key()));
-            let asked = self.server.ask(&self.tool, async |client| client.call(tool, arguments, &caller).await);
-            let answer = asked::hearing(ctx, heard, asked).await?;
+            let arguments = members(input);
+            let answer = match self.called(ctx, arguments.clone()).await {
+                Err(error) if self.signed_in(ctx, &error).await? => self.called(ctx, arguments).await?,
+                answer => answer?,
+            };
             reply::reply(ctx, answer, self.server.config.limits.output_chars)
         })
     }

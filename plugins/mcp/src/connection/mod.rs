@@ -179,7 +179,12 @@ impl Connection {
         }
         *slot = None;
         self.may_start(limits).await?;
-        let failed = |_: &Error| self.restarts.lock().failed(Instant::now());
+        // Who has to sign in first is no failure of the server.
+        let failed = |error: &Error| {
+            if !error.details().contains_key(failure::SIGN_IN) {
+                self.restarts.lock().failed(Instant::now());
+            }
+        };
         let watch: Weak<Self> = Arc::downgrade(self);
         let mut live = self.open(watch, limits).await.inspect_err(failed)?;
         let (client, ended) = (live.client(), live.ended());

@@ -10,7 +10,7 @@ use super::protocol::transport::streamable_http_client::{
 };
 use goondan::BoxFuture;
 use goondan_lock::Lock;
-use goondan_oauth_client::{Token, TokenRequest, get_access_token};
+use goondan_oauth_client::{Token, TokenRequest, code, get_access_token};
 use http::{HeaderName, HeaderValue};
 
 use super::events::{AnyEvents, Events};
@@ -30,8 +30,21 @@ pub(crate) struct Bearer {
 
 impl Bearer {
     pub(crate) fn new(auth: &Auth, users: Users) -> Self {
-        let wanted = TokenRequest::new(auth.oauth.as_str()).scopes(auth.scopes.iter().cloned());
-        Self { wanted, users, last: Arc::default() }
+        Self { wanted: auth.request(), users, last: Arc::default() }
+    }
+
+    /// Fails if a person has to sign in first.
+    ///
+    /// # Errors
+    /// Where.
+    pub(super) async fn needs_no_sign_in(&self) -> goondan::Result<()> {
+        let user = self.users.lock().last().cloned();
+        let Some((_, api)) = user else { return Ok(()) };
+        match get_access_token(&api, &self.wanted).await {
+            Err(error) if *error.code() == *code::AUTHORIZATION_REQUIRED => Err(error),
+            // The first request says what is wrong.
+            _ => Ok(()),
+        }
     }
 
     /// Gets a token, and not `refused`.

@@ -76,15 +76,23 @@ impl Place {
             Self::Program(program) => program.open(begin, connect, limit, watch).await,
             #[cfg(feature = "http")]
             Self::Endpoint(endpoint) => {
+                let unreachable = |problem: &str| {
+                    let message = format!("the MCP server at `transport.endpoint` cannot be reached: {problem}");
+                    Error::new(failure::START, message)
+                };
+                // Before a session begins, which would say in the log that it failed.
+                if let Some(bearer) = &endpoint.bearer
+                    && let Err(error) = bearer.needs_no_sign_in().await
+                {
+                    return Err(unreachable(&error.message()).with_detail(failure::SIGN_IN, true));
+                }
                 let requests = Requests::new(http::client(connect)?, endpoint.bearer.clone(), begin.sizes);
                 let session = Session::over_http(endpoint, requests, begin);
-                let problem = match timeout_at(limit, session).await {
-                    Ok(Ok(session)) => return Ok(Live::without_process(session)),
-                    Ok(Err(error)) => error.message().into_owned(),
-                    Err(_) => format!("it did not answer within {connect:?}"),
-                };
-                let message = format!("the MCP server at `transport.endpoint` cannot be reached: {problem}");
-                Err(Error::new(failure::START, message))
+                match timeout_at(limit, session).await {
+                    Ok(Ok(session)) => Ok(Live::without_process(session)),
+                    Ok(Err(error)) => Err(unreachable(&error.message())),
+                    Err(_) => Err(unreachable(&format!("it did not answer within {connect:?}"))),
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ mod call;
 mod changesets;
 mod changesets_effect;
 mod file_system;
+mod front_end;
 mod growth;
 mod http_fetch;
 mod json_query;

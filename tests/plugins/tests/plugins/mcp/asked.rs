@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 
-use goondan::agent::{LiveQuestion, LiveQuestions, LiveUpdate, TurnUpdate};
+use goondan::agent::{LiveQuestions, LiveUpdate, TurnUpdate};
 use goondan::decision::{AnswerKind, Decision};
 use goondan::extension::LogLevel;
 use goondan::model::{ScriptItem, ScriptedModel};
@@ -14,32 +14,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::support::{Odd, call, chat, logs, refused};
+use crate::front_end::{asked, says, with_front_end};
 use crate::linkage::WithPlugin;
-
-/// Lets a call run while `front_end` acts.
-async fn with_front_end<T>(call: impl Future<Output = T>, front_end: impl Future<Output = ()>) -> T {
-    let (mut call, mut front_end) = (pin!(call), pin!(front_end));
-    let mut is_done = false;
-    poll_fn(|cx| {
-        if !is_done {
-            is_done = front_end.as_mut().poll(cx).is_ready();
-        }
-        call.as_mut().poll(cx)
-    })
-    .await
-}
-
-async fn asked(questions: &mut LiveQuestions) -> LiveQuestion {
-    loop {
-        if let LiveUpdate::Asked(question) = questions.next().await {
-            return question;
-        }
-    }
-}
-
-fn says(question: &LiveQuestion, value: impl Into<Value>) -> Decision {
-    Decision::new(question.wait().call.clone(), value)
-}
 
 fn form() -> Value {
     json!({

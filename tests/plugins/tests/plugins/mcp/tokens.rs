@@ -3,15 +3,17 @@
 use goondan::agent::{Agent, AgentBuilder};
 use goondan::conversation::Role;
 use goondan::event::{AgentEvent, Auth, Principal};
+use goondan::extension::LogLevel;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
 use goondan::testing::Chat;
 use goondan::{Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
 
 use super::over_http::Listening;
 use super::support::{call, refused, tools};
+use crate::front_end::{address, with_front_end};
 use crate::linkage::WithPlugin;
 use crate::oauth::discovery;
 use crate::oauth::server::{Server, browse};
@@ -72,6 +74,33 @@ async fn a_server_that_needs_a_sign_in_says_where_and_is_there_after_it() {
         chat.say("go on").await.unwrap();
     }
     assert_eq!(call(&mut chat, "echo", json!({ "text": "hello" })).await, "hello");
+}
+
+/// One question, no line in the log, and the tools of the server are there in the next step.
+#[both_linkages]
+#[covers("ASK-04")]
+async fn the_model_lets_the_person_sign_in_when_it_needs_the_server() {
+    let (_odd, server) = start().await;
+    let chat = Chat::builder().agent(|builder| agent(builder, &server, "page", json!({ "required": false })));
+    let mut chat = chat.script([ScriptItem::say("fine").repeat()]).start().await.unwrap();
+    assert!(tools(&chat).await.contains(&"odd__sign_in".to_owned()));
+    let mut questions = chat.agent().subscribe_questions();
+    let answer = with_front_end(call(&mut chat, "sign_in", json!({})), async {
+        let (_, url) = address(&mut questions).await;
+        browse(&url).await;
+    });
+    assert!(answer.await.contains("signed in"));
+    chat.say("go on").await.unwrap();
+    let request = chat.last_request();
+    let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.to_string()).collect();
+    assert!(offered.contains(&"odd__echo".to_owned()) && !offered.contains(&"odd__sign_in".to_owned()), "{offered:?}");
+    assert_eq!(call(&mut chat, "echo", json!({ "text": "hello" })).await, "hello");
+    let lines: Vec<_> = chat
+        .logs()
+        .into_iter()
+        .filter(|line| line.level >= LogLevel::Info && !line.target.starts_with("rmcp") || line.level >= LogLevel::Warn)
+        .collect();
+    assert!(lines.is_empty(), "{lines:?}");
 }
 
 #[both_linkages]

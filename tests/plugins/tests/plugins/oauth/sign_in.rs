@@ -1,6 +1,8 @@
 //! A person signs in, on a page or by a code.
 
+use goondan::decision::Decision;
 use goondan::event::AgentEvent;
+use goondan::extension::LogLevel;
 use goondan::testing::Chat;
 use goondan::{Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -8,6 +10,7 @@ use goondan_covers::{both_linkages, covers};
 use super::server::{Server, browse, leads_to};
 use super::support::{ask, ask_for, chat, chat_with, code, config, page};
 use crate::call::call;
+use crate::front_end::{address, says, with_front_end};
 
 /// Signs in, and returns what the browser shows.
 async fn sign_in(url: &str) -> String {
@@ -160,4 +163,51 @@ async fn a_server_without_device_codes_is_named() {
 
 async fn call_refused(chat: &mut Chat, app: &str) -> (String, String) {
     crate::call::refused(chat, "oauth__authorize", json!({ "app": app })).await
+}
+
+/// The token is used in the call that has asked, without a line in the log, however the person says that it is done.
+#[both_linkages]
+#[covers("ASK-04", "LEGACY-OAUTH-05")]
+async fn a_person_is_asked_once_and_the_call_goes_on() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let mut questions = chat.agent().subscribe_questions();
+    let used = with_front_end(call(&mut chat, "asker__in_call", json!({ "app": "page" })), async {
+        let (question, url) = address(&mut questions).await;
+        assert!(url.ends_with("/sign-in") && question.wait().questions[0].question.text.contains("`page`"), "{url}");
+        sign_in(&url).await;
+    });
+    let used = used.await;
+    assert_eq!(used, ask(&mut chat, json!({ "app": "page" })).await["digest"]);
+    assert_eq!(server.log(), ["authorization_code ok"]);
+    assert!(chat.logs().iter().all(|line| line.level < LogLevel::Info), "{:?}", chat.logs());
+
+    // By the model, which asks again after it was allowed.
+    let ready = with_front_end(call(&mut chat, "oauth__authorize", json!({ "app": "page" })), async {
+        let (question, url) = address(&mut questions).await;
+        sign_in(&url).await;
+        // It may be answered already.
+        _ = question.decide(says(&question, true));
+    });
+    assert_eq!(ready.await, json!({ "app": "page", "state": "ready" }));
+}
+
+#[both_linkages]
+#[covers("ASK-04")]
+async fn a_person_may_refuse_to_sign_in_or_not_be_there() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let arguments = json!({ "app": "page" });
+    let (code, message) = crate::call::refused(&mut chat, "asker__in_call", arguments.clone()).await;
+    assert!(code == "authorizationRequired" && message.contains("/sign-in"), "{code}: {message}");
+    let mut questions = chat.agent().subscribe_questions();
+    for tool in ["asker__in_call", "oauth__authorize"] {
+        let refused = with_front_end(crate::call::refused(&mut chat, tool, arguments.clone()), async {
+            let (question, _) = address(&mut questions).await;
+            question.decide(Decision::reject(question.wait().call.clone(), "not there")).unwrap();
+        });
+        let (code, message) = refused.await;
+        assert!(code == "E_TOOL_REJECTED" && message.contains("not there"), "{code}: {message}");
+    }
+    assert!(server.log().is_empty());
 }

@@ -24,7 +24,7 @@ pub(crate) const KEY: &str = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
 pub(crate) mod asker {
     use goondan::prelude::*;
     use goondan::{Value, json};
-    use goondan_oauth_client::{TokenRequest, get_access_token};
+    use goondan_oauth_client::{TokenRequest, get_access_token, get_access_token_in_call};
 
     use super::digest_of;
 
@@ -75,6 +75,13 @@ pub(crate) mod asker {
     #[tool]
     async fn ask_tool(input: Ask, api: &ExtensionApi) -> Result<Vec<Value>> {
         ask(api, input).await
+    }
+
+    /// Uses a token, which the person may have to allow first.
+    #[tool(effect = read, asks, timeout = "30s")]
+    async fn in_call(input: Ask, ctx: &ToolContext<'_>, api: &ExtensionApi) -> Result<String> {
+        let token = get_access_token_in_call(ctx, api, &TokenRequest::new(input.app)).await?;
+        Ok(digest_of(&token))
     }
 
     /// Asks for a token, and fails with it in its error, in the log and in its progress.
