@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::host::{Current, Host};
 use crate::race::{Either, race};
 
-/// The live questions of all agents of a host, also of those that a reload adds. As long as there is one, somebody can be
+/// The live questions of all agents of a host, also of those that a reload adds. As long as there is one, a person can be
 /// asked. [`Host::questions`] returns it.
 pub struct HostQuestions {
     current: watch::Receiver<Arc<Current>>,

@@ -171,13 +171,13 @@ async fn a_question_that_is_not_answered_is_told_to_the_handler() {
     }
 }
 
-/// Nothing waits where nobody can be asked, and nobody can any more when the last subscription ends.
+/// Nothing waits where there is no person to ask, and there is none any more when the last subscription ends.
 #[both_linkages(start_paused = true)]
 #[covers("ASK-04")]
-async fn where_nobody_can_be_asked_the_question_has_its_default_at_once() {
+async fn without_a_person_to_ask_the_question_has_its_default_at_once() {
     for leaves in [false, true] {
         for (how, expected) in
-            [("side", "E_NOT_ANSWERED"), ("or tails", "tails"), ("or not", "E_TOOL_REJECTED: there is nobody")]
+            [("side", "E_NOT_ANSWERED"), ("or tails", "tails"), ("or not", "E_TOOL_REJECTED: there is no person")]
         {
             let log = Log::new();
             let agent = asks(&log, GUESS, how).build().unwrap();
@@ -401,11 +401,11 @@ fn suspended_worker(log: &Log) -> AgentBuilder {
 async fn the_decision_that_an_agent_waits_for_is_a_live_question_of_its_caller() {
     let approve = |question: &LiveQuestion| Decision::approve(question.wait().call.clone());
     for (name, expected) in
-        [("yes", "acted"), ("no", "acted"), ("nobody", "AGENT_SUSPENDED"), ("late", "AGENT_SUSPENDED")]
+        [("yes", "acted"), ("no", "acted"), ("alone", "AGENT_SUSPENDED"), ("late", "AGENT_SUSPENDED")]
     {
         let log = Log::new();
         let (boss, worker, _router) = pair(boss(&log, "do it"), suspended_worker(&log));
-        let mut questions = (name != "nobody").then(|| {
+        let mut questions = (name != "alone").then(|| {
             let mut questions = boss.subscribe_questions();
             questions.follow(&worker);
             questions
@@ -430,7 +430,7 @@ async fn the_decision_that_an_agent_waits_for_is_a_live_question_of_its_caller()
         assert!(result.contains(expected), "{name}: {result}");
         let acts = log.take().iter().filter(|line| *line == "act 7").count();
         assert_eq!(acts, usize::from(name == "yes"), "{name}");
-        // What nobody has decided can still be decided there.
+        // A call without a decision can still be decided there.
         let waits = worker.instance("user:1").await.unwrap().waits().await.unwrap();
         assert_eq!(waits.len(), usize::from(expected == "AGENT_SUSPENDED"), "{name}");
     }

@@ -240,7 +240,7 @@ impl ToolHost for FakeToolCall {
     }
 
     fn ask_live(&self, _: Question) -> BoxFuture<'_, Result<Value>> {
-        Box::pin(async { Err(Error::msg("nobody is asked")) })
+        Box::pin(async { Err(Error::msg("no person is asked")) })
     }
 
     fn decisions(&self) -> Result<Vec<Decision>> {

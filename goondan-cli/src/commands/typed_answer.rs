@@ -35,7 +35,7 @@ pub(crate) struct Choices {
     always: bool,
     /// Whether a part of the call is not shown yet.
     details: bool,
-    /// Whether the arguments of the call can be edited.
+    /// True if the arguments of the call can be edited.
     edit: bool,
 }
 

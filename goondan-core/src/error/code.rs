@@ -84,7 +84,7 @@ codes! {
     /// The handler of a tool asks what it must not ask.
     // ASK-04
     TOOL_ASKS = "E_TOOL_ASKS";
-    /// A live question has no answer: nobody can be asked now, or none came in time.
+    /// A live question has no answer: there is no person to ask, or none came in time.
     // ASK-04
     NOT_ANSWERED = "E_NOT_ANSWERED";
     /// A decision does not fit its question.

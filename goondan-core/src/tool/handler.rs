@@ -199,7 +199,7 @@ impl<'a> ToolContext<'a> {
     /// ```
     ///
     /// # Errors
-    /// `E_TOOL_REJECTED` when the person says no; `E_NOT_ANSWERED` when nobody can be asked now and the question
+    /// `E_TOOL_REJECTED` when the person says no; `E_NOT_ANSWERED` when there is no person to ask and the question
     /// [says no answer for that](crate::Question::unanswered), or when no answer came in time; `E_DECISION_INVALID` when
     /// the answer is no `T`; `E_TOOL_ASKS` when the tool does not declare that it asks, the question is too large, or the
     /// call has asked too often.

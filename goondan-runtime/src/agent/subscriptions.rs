@@ -49,8 +49,8 @@ impl Agent {
 
     /// Returns the live questions of this agent, in all of its conversations: tools ask them by
     /// [`ToolContext::ask_live`](goondan_core::ToolContext::ask_live), and those of agents that wait for a decision while
-    /// another one waits for them. As long as something has a subscription, there is somebody who can be asked: whoever
-    /// gets a question answers it, or lets it expire.
+    /// another one waits for them. As long as there is a subscription, a person can be asked: its
+    /// reader answers a question, or lets it expire.
     ///
     /// ```
     /// use goondan::Agent;

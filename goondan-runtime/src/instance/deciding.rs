@@ -142,7 +142,7 @@ impl Instance {
             if !waits {
                 return answer;
             }
-            // Of a delegation, nobody waits now.
+            // No turn waits for a delegation.
             if call.clock.is_some() && !is_asked && self.inner.agent.questions.has_subscribers() {
                 is_asked = !self.ask_live(&call.event, &own, decided.as_mut(), asker.as_mut()).await?;
             } else if call.until_decided {

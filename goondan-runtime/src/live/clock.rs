@@ -14,10 +14,10 @@ pub(crate) struct Clock(Arc<OnceLock<Box<Lock<Hands>>>>);
 
 #[derive(Default)]
 struct Hands {
-    /// How many things stop it.
+    /// The number of stops that hold it.
     stops: usize,
     since: Option<Instant>,
-    /// How long it has stood still, until it was last started.
+    /// The time for which it has stood still, until it was last started.
     stood: Duration,
     /// The clocks of the conversations that wait for this one, each with its number.
     waiting: Vec<(usize, Clock)>,

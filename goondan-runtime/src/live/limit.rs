@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::clock::Clock;
 
-/// How often a timeout looks whether its clock goes on, if it was about to fire.
+/// The time after which a timeout looks at its clock again, if it was about to fire.
 const STANDING: Duration = Duration::from_secs(1);
 
 /// Returns the output of `future`, or `None` if it is pending for longer than `limit`, not counting how long `clock` stands

@@ -19,7 +19,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::clock::Clock;
 use super::errors::{check_value, invalid, not_waiting, taken};
 
-/// How long an answer is waited for, unless the question says how long.
+/// The time for which an answer is waited for, unless the question sets another.
 const EXPIRES: Duration = Duration::from_secs(600);
 /// The most live questions of the conversations of an agent that are open at once.
 const MAX_OPEN: usize = 256;
@@ -28,16 +28,16 @@ const MAX_OPEN: usize = 256;
 #[derive(Default)]
 pub(crate) struct Questions {
     open: Lock<Vec<LiveQuestion>>,
-    /// Who is told that they change.
+    /// The receivers that are told of changes.
     told: Lock<Vec<Weak<Notify>>>,
-    /// The number of those who can answer.
+    /// The number of receivers that can answer.
     subscribers: watch::Sender<usize>,
 }
 
 /// Why a live question has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unanswerable {
-    Nobody,
+    NoPerson,
     Expired,
     TooMany,
 }
@@ -154,7 +154,7 @@ impl Questions {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let mut subscribers = self.subscribers.subscribe();
         if *subscribers.borrow() == 0 {
-            return Err(Unanswerable::Nobody);
+            return Err(Unanswerable::NoPerson);
         }
         let time = told.wait.questions.iter().find_map(|asked| asked.question.expires_after_ms);
         let mut time = time.map_or(EXPIRES, Duration::from_millis);
@@ -170,7 +170,7 @@ impl Questions {
         let _open = self.open(question).ok_or(Unanswerable::TooMany)?;
         let _stop = clock.stop();
         let (mut answer, mut expired) = (pin!(answer), pin!(tokio::time::sleep(time)));
-        let mut nobody = pin!(subscribers.wait_for(|number| *number == 0));
+        let mut none = pin!(subscribers.wait_for(|number| *number == 0));
         poll_fn(|cx| {
             // The sender is dropped with the question, which this keeps.
             if let Poll::Ready(Ok(decision)) = answer.as_mut().poll(cx) {
@@ -179,7 +179,7 @@ impl Questions {
             if expired.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Err(Unanswerable::Expired));
             }
-            nobody.as_mut().poll(cx).map(|_| Err(Unanswerable::Nobody))
+            none.as_mut().poll(cx).map(|_| Err(Unanswerable::NoPerson))
         })
         .await
     }
@@ -211,7 +211,7 @@ impl Questions {
         self.open.lock().clone()
     }
 
-    /// Returns whether somebody can answer.
+    /// Returns true if a receiver can answer.
     pub(crate) fn has_subscribers(&self) -> bool {
         *self.subscribers.borrow() > 0
     }
@@ -251,10 +251,10 @@ impl Unanswerable {
             Err(Error::new(ErrorCode::NOT_ANSWERED, message.to_owned()).suggest(suggestion.to_owned()))
         };
         match (self, &question.unanswered) {
-            (Self::Nobody, Unanswered::Value(value)) => Ok(value.clone()),
-            (Self::Nobody, Unanswered::Reject) => Err(Error::rejected("there is nobody who can be asked now")),
-            (Self::Nobody, _) => {
-                not("there is nobody who can be asked now", "go on without the answer, or run this with a person")
+            (Self::NoPerson, Unanswered::Value(value)) => Ok(value.clone()),
+            (Self::NoPerson, Unanswered::Reject) => Err(Error::rejected("there is no person to ask")),
+            (Self::NoPerson, _) => {
+                not("there is no person to ask", "go on without the answer, or run this with a person")
             }
             (Self::Expired, _) => not("the question was not answered in time", "go on without the answer"),
             (Self::TooMany, _) => Err(Error::new(

@@ -1,4 +1,4 @@
-//! The receiver of live questions: whoever has one can answer them.
+//! The receiver of live questions, by which a program answers them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 
 use super::question::{LiveQuestion, Questions};
 
-/// The live questions of agents, returned by [`Agent::subscribe_questions`](crate::Agent::subscribe_questions): whoever
-/// has one says with it that a person, or a program, can answer now.
+/// The live questions of agents, returned by [`Agent::subscribe_questions`](crate::Agent::subscribe_questions). As
+/// long as there is one, a person, or a program, can answer.
 // ASK-04
 #[derive(Default)]
 pub struct LiveQuestions {

@@ -15,7 +15,7 @@ use super::reach::Reach;
 use crate::live::{Clock, Questions, within};
 use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
 
-/// How a conversation asks a person now, and what stands still meanwhile.
+/// The live questions of a conversation, and the clock that stands still meanwhile.
 // ASK-04
 #[derive(Clone, Copy)]
 pub(crate) struct Asks<'a> {

@@ -33,7 +33,7 @@ pub(super) struct HandlerHost<'a> {
     progress: CallProgress,
     asking: Option<&'a Asking>,
     args: &'a Map<String, Value>,
-    /// How many live questions the call has asked.
+    /// The number of live questions that the call has asked.
     asked: AtomicU32,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Requests<'a> {
 pub(crate) struct RequestUsage {
     tokens: OnceLock<Box<Lock<TokenUsage>>>,
     asked: Asked,
-    /// What persons have answered that is masked to the end of the turn.
+    /// Secret answers of persons, which are masked to the end of the turn.
     secrets: OnceLock<Box<Lock<Vec<Secret>>>>,
 }
 

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use crate::answer::{Answer, Authorization, Token};
 use crate::request::{TokenRequest, ask, token};
 
-/// How long an access may take to arrive after the person has said that it is allowed.
+/// The time in which an access arrives after the person has said that it is allowed.
 const ARRIVAL: Duration = Duration::from_secs(10);
-/// How often the person is asked.
+/// The number of times that the person is asked.
 const ROUNDS: usize = 3;
 
 /// Returns an access token for a tool call. Where a person has to allow the access first, it is asked for by a live
@@ -46,7 +46,7 @@ const ROUNDS: usize = 3;
 /// ```
 ///
 /// # Errors
-/// As [`get_access_token`](crate::get_access_token), that of `authorizationRequired` if nobody can be asked;
+/// As [`get_access_token`](crate::get_access_token), that of `authorizationRequired` if there is no person to ask;
 /// `E_TOOL_REJECTED` when the person says no.
 pub async fn get_access_token_in_call(
     ctx: &ToolContext<'_>,
@@ -66,8 +66,8 @@ pub async fn get_access_token_in_call(
     token(request, ask(api, request).await?)
 }
 
-/// Lets the person allow an access, and waits until it is granted, within a tool call. Returns false if nobody can be
-/// asked, or if it was not granted.
+/// Lets the person allow an access, and waits until it is granted, within a tool call. Returns false if there is no
+/// person to ask, or if it was not granted.
 ///
 /// # Errors
 /// `E_TOOL_REJECTED` when the person says no.

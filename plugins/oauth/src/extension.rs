@@ -115,7 +115,7 @@ impl OAuth {
         Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
     }
 
-    /// Lets the user allow access to an app, and waits for that. If the answer has a `url`, nobody was asked: show the user
+    /// Lets the user allow access to an app, and waits for that. If the answer has a `url`, the user was not asked: show them
     /// that and the `message`.
     // ASK-04
     #[tool(effect = idempotent, asks, timeout = "60s", present = "{app}")]

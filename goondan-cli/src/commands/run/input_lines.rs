@@ -32,7 +32,7 @@ pub(crate) struct InputLines {
     waiting: VecDeque<io::Result<Line>>,
     questions: Option<HostQuestions>,
     open: Vec<LiveQuestion>,
-    /// Whether an answer was not taken.
+    /// True once an answer was not taken.
     pub(crate) failed: bool,
 }
 
@@ -79,7 +79,7 @@ impl InputLines {
         }
     }
 
-    /// Takes in that nobody can answer any more.
+    /// Takes in that no line can answer any more.
     fn end(&mut self) {
         self.questions = None;
         self.open.clear();

@@ -1,4 +1,4 @@
-//! What a server says while a call runs: its progress is told, and the person is asked its questions.
+//! The words of a server while a call runs: its progress is told, and the person is asked its questions.
 // ASK-04
 
 use std::pin::pin;
@@ -46,7 +46,7 @@ async fn answered(ctx: &ToolContext<'_>, Asked { elicitation, mut answer }: Aske
             () = gone => return,
         }
     };
-    // If the server does not want to know any more, nobody does.
+    // The server may have stopped waiting.
     _ = answer.send(response);
 }
 

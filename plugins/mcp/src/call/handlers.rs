@@ -128,7 +128,7 @@ impl Call {
     /// Lets the person sign in, if a call failed because of that: it was not sent. Returns false otherwise.
     ///
     /// # Errors
-    /// When nobody does.
+    /// When there is no access.
     #[cfg(feature = "http")]
     async fn signed_in(&self, ctx: &ToolContext<'_>, error: &Error) -> Result<bool> {
         let transport = self.server.config.transport()?;

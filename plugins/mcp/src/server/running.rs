@@ -17,7 +17,7 @@ const QUEUE: usize = 32;
 
 /// Something that a server says while a call runs.
 pub(crate) enum Said {
-    /// How far the call is.
+    /// The progress of the call.
     Progress { done: f64, total: Option<f64>, text: String },
     /// It writes a line to the log.
     Logged(LogLevel, String),
@@ -32,7 +32,7 @@ pub(crate) struct Asked {
     pub(crate) answer: oneshot::Sender<Response>,
 }
 
-/// What a server asks the person.
+/// A request of a server to the person.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Elicitation {
     pub(crate) message: String,

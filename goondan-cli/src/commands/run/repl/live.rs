@@ -123,7 +123,7 @@ impl Live {
         Some(Choices::of_live(wait.questions.first()?, waits::is_cut(wait)))
     }
 
-    /// Whether the answer is JSON with a secret, which is typed as a whole.
+    /// Returns true if the answer is JSON with a secret, which is typed as a whole.
     fn is_secret_json(&self) -> bool {
         let asked = self.first().and_then(|first| first.wait().questions.first());
         asked.is_some_and(|asked| {

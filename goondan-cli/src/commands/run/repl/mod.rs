@@ -123,7 +123,7 @@ impl<'a> Repl<'a> {
         })?;
         let editor = EditorThread::start(&terminal, history)?;
         let shown = conversation.instance.events().subscribe(ExtensionShown::NAME)?;
-        // Where nothing can be typed during a turn, nobody can be asked then.
+        // Where nothing can be typed during a turn, no question can be answered then.
         let live = match Canvas::new(terminal.clone()).is_drawn() {
             true => Live::new(conversation.host.questions()),
             false => Live::default(),

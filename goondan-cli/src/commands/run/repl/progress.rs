@@ -41,7 +41,7 @@ pub(crate) struct Progress {
     /// How many inputs wait for the next step, and for the end of the turn.
     pub(crate) steered: usize,
     pub(crate) queued: usize,
-    /// What can be typed at the question that is asked.
+    /// The answers that the question takes, in words.
     pub(crate) hint: Option<String>,
     usage: Usage,
     /// Since when the model is being waited for.

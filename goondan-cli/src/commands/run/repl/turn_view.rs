@@ -53,7 +53,7 @@ pub(crate) struct Inputs {
     pub(crate) entered: Vec<String>,
     /// The questions that are answered meanwhile.
     pub(crate) live: Live,
-    /// What was typed when a question came.
+    /// The line that was being typed when a question came.
     draft: Option<TypedLine>,
 }
 

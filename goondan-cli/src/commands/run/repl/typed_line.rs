@@ -16,7 +16,7 @@ pub(crate) struct TypedLine {
     kind: LineKind,
 }
 
-/// What a line is for.
+/// The purpose of a line.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) enum LineKind {
     /// An input.

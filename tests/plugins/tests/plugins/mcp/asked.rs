@@ -77,7 +77,7 @@ async fn a_server_lets_the_person_fill_in_a_form() {
         }
         drop(questions);
         let text = call(&mut chat, "elicit", elicit(&params)).await;
-        assert_eq!(got(&text, !options.is_empty()), json!({ "action": "cancel" }), "nobody can be asked");
+        assert_eq!(got(&text, !options.is_empty()), json!({ "action": "cancel" }), "there is no person to ask");
     }
 }
 
@@ -107,7 +107,7 @@ async fn a_server_lets_the_person_open_a_page() {
     assert_eq!((code.as_str(), message.as_str()), ("E_MCP_REFUSED", "open it"));
 }
 
-/// What a server must not ask is declined, and what is too large or no web page is cancelled: nobody is shown it.
+/// What a server must not ask is declined, and what is too large or no web page is cancelled: no person is shown it.
 #[both_linkages]
 #[covers("ASK-04")]
 async fn a_server_must_not_ask_for_everything() {
