@@ -161,7 +161,7 @@ impl OpenConversation {
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
         let asks = Asks { questions: &self.agent.questions, clock: &services.clock };
-        let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, asks, &reporter, &used);
+        let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &asks, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let mut outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::clock::Clock;
 
@@ -18,36 +18,43 @@ const STANDING: Duration = Duration::from_secs(1);
 pub(crate) async fn within<F: Future>(limit: Duration, clock: Option<&Clock>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut timer = pin!(None);
-    let stood = || clock.map(Clock::stood).unwrap_or_default();
-    let mut begun = None;
+    // How long the clock had stood still when the timer was set.
+    let mut before = Duration::ZERO;
     poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
             return Poll::Ready(Some(output));
         }
         if timer.is_none() {
-            begun = Some((Instant::now(), stood()));
+            before = stood(clock);
             // Unconstrained, so that it fires although `future` uses up the coop budget of the task in every poll.
             timer.set(Some(tokio::task::unconstrained(sleep(limit))));
         }
-        while let Some(mut fires) = timer.as_mut().as_pin_mut() {
-            if fires.as_mut().poll(cx).is_pending() {
+        while let Some(fires) = timer.as_mut().as_pin_mut() {
+            if fires.poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            let Some((start, before)) = begun else { break };
-            let left = limit.saturating_add(stood().saturating_sub(before)).saturating_sub(start.elapsed());
-            if left.is_zero() {
+            let now = stood(clock);
+            if now == before {
                 return Poll::Ready(None);
             }
             // It may stand still again, or still: it is asked later.
-            timer.set(Some(tokio::task::unconstrained(sleep(left.max(STANDING)))));
+            timer.set(Some(tokio::task::unconstrained(sleep((now - before).max(STANDING)))));
+            before = now;
         }
         Poll::Pending
     })
     .await
 }
 
+#[cold]
+fn stood(clock: Option<&Clock>) -> Duration {
+    clock.map(Clock::stood).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]

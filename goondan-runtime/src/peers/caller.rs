@@ -32,7 +32,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) span: SpanId,
     pub(crate) inbox: &'a Arc<Inbox>,
     pub(crate) reach: &'a Reach,
-    pub(crate) asks: Asks<'a>,
+    pub(crate) asks: &'a Asks<'a>,
     pub(crate) asked: &'a Asked,
     pub(crate) place: Place<'a>,
 }

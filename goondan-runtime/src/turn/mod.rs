@@ -146,8 +146,8 @@ impl<'a> TurnRun<'a> {
             }
         }
         let limit = self.generations.first.spec.policy.turn_timeout;
-        let clock = self.requests.caller.asks.clock.clone();
-        let outcome = match within(limit, Some(&clock), self.run_chain()).await {
+        let clock = self.requests.caller.asks.clock;
+        let outcome = match within(limit, Some(clock), self.run_chain()).await {
             Some(outcome) => outcome,
             None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
                 .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),

@@ -68,7 +68,7 @@ impl<'a> Requests<'a> {
         turn: &'a Arc<TurnInfo>,
         inbox: &'a Arc<Inbox>,
         reach: &'a Reach,
-        asks: Asks<'a>,
+        asks: &'a Asks<'a>,
         reporter: &'a Reporter<'a>,
         used: &'a RequestUsage,
     ) -> Self {
