@@ -15,40 +15,35 @@ const STANDING: Duration = Duration::from_secs(1);
 /// Returns the output of `future`, or `None` if it is pending for longer than `limit`, not counting how long `clock` stands
 /// still meanwhile. The time counts from the first poll that returns pending: a future that is ready at once needs neither
 /// a clock nor a timer.
+// The timer is boxed, so that the futures around a future that is ready at once stay small.
 pub(crate) async fn within<F: Future>(limit: Duration, clock: Option<&Clock>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
-    let mut timer = pin!(None);
-    // How long the clock had stood still when the timer was set.
-    let mut before = Duration::ZERO;
-    poll_fn(|cx| {
-        if let Poll::Ready(output) = future.as_mut().poll(cx) {
-            return Poll::Ready(Some(output));
+    let mut expired = None;
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => {
+            let expired = expired.get_or_insert_with(|| Box::pin(expiry(limit, clock)));
+            expired.as_mut().poll(cx).map(|()| None)
         }
-        if timer.is_none() {
-            before = stood(clock);
-            // Unconstrained, so that it fires although `future` uses up the coop budget of the task in every poll.
-            timer.set(Some(tokio::task::unconstrained(sleep(limit))));
-        }
-        while let Some(fires) = timer.as_mut().as_pin_mut() {
-            if fires.poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            let now = stood(clock);
-            if now == before {
-                return Poll::Ready(None);
-            }
-            // It may stand still again, or still: it is asked later.
-            timer.set(Some(tokio::task::unconstrained(sleep((now - before).max(STANDING)))));
-            before = now;
-        }
-        Poll::Pending
     })
     .await
 }
 
-#[cold]
-fn stood(clock: Option<&Clock>) -> Duration {
-    clock.map(Clock::stood).unwrap_or_default()
+/// Waits for a time in which `clock` does not stand still.
+async fn expiry(limit: Duration, clock: Option<&Clock>) {
+    let stood = || clock.map(Clock::stood).unwrap_or_default();
+    let (mut wait, mut before) = (limit, stood());
+    loop {
+        // Unconstrained, so that it fires although what is limited uses up the coop budget of the task in every poll.
+        tokio::task::unconstrained(sleep(wait)).await;
+        let now = stood();
+        if now == before {
+            return;
+        }
+        // It may stand still again, or still: it is asked later.
+        wait = (now - before).max(STANDING);
+        before = now;
+    }
 }
 
 #[cfg(test)]
