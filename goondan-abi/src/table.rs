@@ -405,8 +405,8 @@ pub struct HostTable1_2 {
 pub struct HostTable1_3 {
     /// The functions of version 1.2.
     pub base: HostTable1_2,
-    /// Since 1.3. Asks the person a live question, which is JSON as in the field `ask`, and waits for the answer. The output
-    /// is the JSON value of the answer. Tools only.
+    /// Since 1.3. Asks the person a live question, which is JSON as in the field `ask`, and waits for the answer. The
+    /// output is the JSON value of the answer. Tools only.
     pub run_ask: unsafe extern "C" fn(call: *const c_void, question: Text) -> Future,
 }
 

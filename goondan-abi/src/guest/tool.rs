@@ -89,8 +89,8 @@ impl ToolHost for ToolRun {
             };
             let future = {
                 let question = serde_json::to_vec(&question)?;
-                // SAFETY: By the contract of `CallRef::new`, the call outlives this future; the text is borrowed for this
-                // function.
+                // SAFETY: By the contract of `CallRef::new`, the call outlives this future; the text is borrowed for
+                // this function.
                 unsafe { (host.run_ask)(call.raw(), Text::new(&question)) }
             };
             // SAFETY: The host just returned the future, which has no other owner.

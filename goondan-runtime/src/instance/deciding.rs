@@ -170,8 +170,10 @@ impl Instance {
         let waits = self.waits().await?;
         let questions = waits.iter().flat_map(|wait| wait.questions.iter().map(move |asked| (wait, asked)));
         let ask = |(wait, asked): (&Wait, &AskedQuestion)| {
-            let mut wait = wait.clone();
-            wait.questions = vec![asked.clone()];
+            let (mut wait, mut asked) = (wait.clone(), asked.clone());
+            // It waits on in its conversation for that long, and for the caller as a live question does.
+            asked.question.expires_after_ms = None;
+            wait.questions = vec![asked];
             agent.questions.ask(clock, LiveWait::new(agents.clone(), slot.id.key.clone(), wait))
         };
         let mut answers = pin!(join(questions.map(ask).collect()));

@@ -21,7 +21,7 @@ struct Config {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct How {
-    /// What is asked.
+    /// The kind of question.
     how: String,
 }
 

@@ -17,7 +17,7 @@ use crate::support::PROGRAM;
 
 const SECRET: &str = "open-sesame-4711";
 
-/// What is typed at each kind of question, and what the screen has before that.
+/// The lines that are typed at each kind of question, each behind a text that the screen has before that.
 const ANSWERS: [(&str, &[(&str, &str)]); 8] = [
     ("confirm", &[("Shall the parcel go today?", "y")]),
     ("choose", &[("by a friend who", "9"), ("`9` is none of the answers", "2")]),
@@ -82,7 +82,7 @@ fn is_asking(text: &str) -> bool {
     text.lines().next_back().is_some_and(|line| line.starts_with('?') || line.starts_with('>'))
 }
 
-/// What was being typed is there again when the question is answered, and a question that expires is gone.
+/// The line that was being typed is there again when the question is answered, and a question that expires is gone.
 #[test]
 #[covers("ASK-04", "STEER-01")]
 fn a_question_that_comes_while_something_is_typed_leaves_it() {

@@ -107,7 +107,7 @@ async fn a_server_lets_the_person_open_a_page() {
     assert_eq!((code.as_str(), message.as_str()), ("E_MCP_REFUSED", "open it"));
 }
 
-/// What a server must not ask is declined, and what is too large or no web page is cancelled: no person is shown it.
+/// Forbidden questions are declined, and those that are too large or name no web page cancelled: no person is shown them.
 #[both_linkages]
 #[covers("ASK-04")]
 async fn a_server_must_not_ask_for_everything() {
