@@ -132,6 +132,15 @@ impl Decision {
         Self { verdict: Verdict::Withheld, ..self.clone() }
     }
 
+    /// Returns the decisions without those about calls that another one rejects, which need no more.
+    #[doc(hidden)]
+    pub fn needed(mut decisions: Vec<Self>) -> Vec<Self> {
+        let rejected: Vec<_> = decisions.iter().filter(|it| it.is_rejection()).map(|it| it.call.clone()).collect();
+        decisions.retain(|it| it.is_rejection() || !rejected.contains(&it.call));
+        decisions.dedup_by(|later, earlier| later.is_rejection() && later.call == earlier.call);
+        decisions
+    }
+
     /// Returns whether the call does not run.
     pub fn is_rejection(&self) -> bool {
         matches!(self.verdict, Verdict::Reject { .. })

@@ -11,6 +11,7 @@ use std::time::Duration;
 use conformance_extensions::asking::{AroundInside, Questioning};
 use conformance_extensions::tools_ask_live::ToolsAskLive;
 use goondan::agent::{AgentBuilder, LiveQuestion, LiveQuestions, LiveUpdate, LocalRouter, Policy};
+use goondan::conversation::Timestamp;
 use goondan::decision::{AnswerKind, Decision};
 use goondan::event::AgentEvent;
 use goondan::middleware::{FinishReason, TurnResult};
@@ -385,6 +386,9 @@ async fn a_live_question_of_an_agent_that_is_asked_stops_the_deadlines_of_all_wh
     assert_eq!(result(&instance).await, "heads, they say");
 }
 
+/// How long its call may wait. Its caller waits no longer than for a live question.
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
+
 /// A worker whose call waits for the decision of a layer.
 fn suspended_worker(log: &Log) -> AgentBuilder {
     let script = [ScriptItem::call("questioning__act", json!({ "x": 7 })).repeat(), ScriptItem::say("acted").repeat()];
@@ -392,7 +396,7 @@ fn suspended_worker(log: &Log) -> AgentBuilder {
     let model = ScriptedModel::new([call.when("^do it").unwrap(), say]);
     Agent::builder("worker")
         .model(model)
-        .with::<Questioning>(json!({ "log": log, "asks": ["questioning__act"] }))
+        .with::<Questioning>(json!({ "log": log, "asks": ["questioning__act"], "expiresMs": WEEK.as_millis() }))
         .with::<AroundInside>(json!({ "log": log, "how": "" }))
 }
 
@@ -415,6 +419,8 @@ async fn the_decision_that_an_agent_waits_for_is_a_live_question_of_its_caller()
             let Some(questions) = &mut questions else { return };
             let question = asked(questions).await;
             assert_eq!(question.wait().tool, "questioning__act");
+            let left = question.wait().expires.unwrap().since(Timestamp::now());
+            assert!(left <= Duration::from_secs(600), "{left:?}");
             assert_eq!(question.agents().iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["boss", "worker"]);
             match name {
                 "yes" => {

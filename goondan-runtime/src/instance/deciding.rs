@@ -192,12 +192,9 @@ impl Instance {
             ControlFlow::Break(is_decided) => return Ok(is_decided),
         };
         let asked = answers.len();
-        let mut decisions: Vec<_> = answers.into_iter().filter_map(Result::ok).collect();
+        let decisions: Vec<_> = answers.into_iter().filter_map(Result::ok).collect();
         let is_answered = asked > 0 && decisions.len() == asked;
-        // A call that is rejected needs no more decisions.
-        let rejected: Vec<_> = decisions.iter().filter(|it| it.is_rejection()).map(|it| it.call.clone()).collect();
-        decisions.retain(|it| it.is_rejection() || !rejected.contains(&it.call));
-        decisions.dedup_by(|later, earlier| later.is_rejection() && later.call == earlier.call);
+        let decisions = Decision::needed(decisions);
         if decisions.is_empty() {
             return Ok(false);
         }

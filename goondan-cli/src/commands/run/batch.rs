@@ -221,12 +221,7 @@ impl<'a> Batch<'a> {
             };
             Some(decision.of(asked.by.clone()))
         };
-        let mut decisions: Vec<Decision> = questions.map(decision).collect::<Option<_>>()?;
-        // A call that is rejected needs no more decisions.
-        let rejected: Vec<_> = decisions.iter().filter(|it| it.is_rejection()).map(|it| it.call.clone()).collect();
-        decisions.retain(|it| it.is_rejection() || !rejected.contains(&it.call));
-        decisions.dedup_by(|later, earlier| later.is_rejection() && later.call == earlier.call);
-        Some(decisions)
+        questions.map(decision).collect::<Option<_>>().map(Decision::needed)
     }
 
     async fn run_turn(&mut self, work: Work) -> Result<Ran> {

@@ -1,6 +1,7 @@
 //! How a server is started, watched and ended.
 
 mod answer;
+mod asker;
 #[cfg(feature = "http")]
 mod bearer;
 mod clean;
@@ -8,6 +9,7 @@ mod digest;
 mod elicited;
 #[cfg(feature = "http")]
 mod events;
+mod hearing;
 #[cfg(feature = "http")]
 mod http;
 mod json;
@@ -35,11 +37,12 @@ use crate::config::{Protocol, Sizes, Transport};
 
 pub(crate) use answer::{Answer, Block, Resource, Tool};
 pub(crate) use elicited::{secret_field, with_defaults};
+pub(crate) use hearing::Announced;
 pub(crate) use live::{Ended, Live, Watch};
 use place::Place;
 pub(crate) use running::{Asked, Caller, Elicitation, ElicitationKind, Response, Said};
 use session::Begin;
-pub(crate) use session::{Announced, Client, Subscription};
+pub(crate) use session::{Client, Subscription};
 pub(crate) use users::Users;
 
 /// A server that can be started.

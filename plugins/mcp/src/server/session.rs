@@ -4,16 +4,14 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::protocol::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientCapabilities,
-    ClientConfig, ClientRequest, ContentBlock, CustomResult, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    ErrorData, Extensions, FormElicitationCapability, GetPromptRequestParams, Implementation, JsonRpcMessage,
-    ListPromptsRequest, ListResourcesRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, RequestId, ResourceContents, ServerNotification, ServerPeerInfo, ServerResult,
-    SubscriptionFilter, UrlElicitationCapability,
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest, ContentBlock,
+    CustomResult, Extensions, GetPromptRequestParams, ListPromptsRequest, ListResourcesRequest, ListToolsRequest,
+    MetaObject, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, RequestId, ResourceContents,
+    ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use super::protocol::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RequestContext, RoleClient,
-    RunningService, RxJsonRpcMessage, ServiceError, TxJsonRpcMessage,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions, RoleClient, RunningService,
+    ServiceError,
 };
 #[cfg(feature = "http")]
 use super::protocol::transport::StreamableHttpClientTransport;
@@ -23,42 +21,34 @@ use super::protocol::transport::{DynamicTransportError, Transport};
 use goondan::conversation::FilePart;
 #[cfg(feature = "http")]
 use goondan::error::StdErr;
-use goondan::extension::LogLevel;
 use goondan::{Error, Map, Value, json};
 use goondan_text::visible;
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
 
 use super::answer::{Answer, Block, Resource, Tool};
+use super::asker::Asker;
 #[cfg(feature = "http")]
 use super::bearer::Requests;
 use super::clean::{make_members_visible, make_visible};
 use super::digest::digest;
 use super::elicited;
+use super::hearing::{Announced, Hearing};
 #[cfg(feature = "http")]
 use super::http::Endpoint;
 use super::message::{Abridged, is_unreadable};
 use super::pipes::Pipes;
 use super::protocol;
-use super::running::{Caller, Response, RunningCall, RunningCalls, Said};
+use super::running::{Caller, Response, RunningCall, RunningCalls};
 use super::users::Users;
 use crate::config::{Protocol, Sizes};
 use crate::failure::{self, Failure};
 
 /// The most times that a call is sent, with answers that the server needs.
 const ROUNDS: usize = 10;
-/// The most characters of a line that a server writes to the log.
-const LONGEST_LINE: usize = 2000;
 
 /// The most pages of a list that are read.
 const PAGES: usize = 100;
-
-/// How often a server has said that what it offers has changed.
-///
-/// It is counted where messages are read, in their order, because the tasks of `rmcp` in which notifications are
-/// handled can be overtaken by the answer that the server sent after one.
-pub(crate) type Announced = watch::Sender<u64>;
 
 /// How a session begins.
 pub(crate) struct Begin {
@@ -85,39 +75,6 @@ pub(crate) struct Client {
 
 /// The announcements that a server without a handshake sends. They are counted where messages are read.
 pub(crate) struct Subscription(protocol::service::Subscription);
-
-/// Lets the person answer what a server asks while a call runs. It has no other capability: a server that wants to ask the
-/// model of the agent gets no answer.
-struct Asker {
-    /// The version that a handshake proposes.
-    version: ProtocolVersion,
-    calls: RunningCalls,
-}
-
-impl protocol::ClientHandler for Asker {
-    fn get_info(&self) -> ClientConfig {
-        let name = Implementation::new("goondan", env!("CARGO_PKG_VERSION"));
-        let mut capabilities = ClientCapabilities::default();
-        let elicitation = ElicitationCapability::new().with_form(FormElicitationCapability::new());
-        capabilities.elicitation = Some(elicitation.with_url(UrlElicitationCapability::new()));
-        ClientConfig::new(capabilities, name).with_protocol_version(self.version.clone())
-    }
-
-    async fn create_elicitation(
-        &self,
-        params: ElicitRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let asked = elicited::elicitation(params).and_then(|elicitation| self.calls.ask(elicitation));
-        let Some(answered) = asked else { return Ok(elicited::result(Response::Cancel)) };
-        // The server may take its question back.
-        let response = tokio::select! {
-            response = answered => response.unwrap_or(Response::Cancel),
-            () = context.ct.cancelled() => Response::Cancel,
-        };
-        Ok(elicited::result(response))
-    }
-}
 
 /// Tells the server that a request is not waited for any more, if it is dropped before it is emptied.
 struct CancelOnDrop(Option<(Peer<RoleClient>, RequestId)>);
@@ -572,76 +529,4 @@ impl From<ResourceContents> for Block {
 fn file(media_type: String, base64: &str) -> FilePart {
     let url = format!("data:{media_type};base64,{base64}");
     FilePart::new(media_type, url)
-}
-
-/// A transport that counts the announcements among the messages that are read from it, and passes on what the server says
-/// of itself and of calls. Here, because the tasks of `rmcp` in which notifications are handled can be overtaken.
-struct Hearing<T> {
-    inner: T,
-    announced: Arc<Announced>,
-    users: Users,
-    calls: RunningCalls,
-}
-
-impl<T> Hearing<T> {
-    fn heard(&self, notification: &ServerNotification) {
-        match notification {
-            ServerNotification::ToolListChangedNotification(_)
-            | ServerNotification::ResourceListChangedNotification(_) => {
-                self.announced.send_modify(|count| *count += 1);
-            }
-            ServerNotification::ProgressNotification(notification) => {
-                let params = &notification.params;
-                let text = params.message.clone().unwrap_or_default();
-                self.calls.progress(&params.progress_token.0.to_string(), params.progress, params.total, text);
-            }
-            // By its JSON: the newest version of the protocol has given up the type, and servers still log.
-            ServerNotification::LoggingMessageNotification(notification) => {
-                self.logged(&json::to_value(&notification.params).unwrap_or_default());
-            }
-            _ => {}
-        }
-    }
-
-    /// Writes a line of the server, which is JSON, to the log of the call that runs, or of the extensions that use it.
-    fn logged(&self, line: &Value) {
-        let data = line["data"].as_str().map_or_else(|| line["data"].to_string(), str::to_owned);
-        let text: String = visible(&data).chars().take(LONGEST_LINE).collect();
-        let logger = line["logger"].as_str().map(|name| format!("{}: ", visible(name))).unwrap_or_default();
-        let text = format!("MCP server: {logger}{text}");
-        let level = match line["level"].as_str() {
-            Some("debug") => LogLevel::Debug,
-            Some("info" | "notice") => LogLevel::Info,
-            Some("warning") => LogLevel::Warn,
-            _ => LogLevel::Error,
-        };
-        if self.calls.tell(Said::Logged(level, text.clone())) {
-            return;
-        }
-        let users = self.users.lock().clone();
-        users.iter().for_each(|(_, api)| api.logger().log(level, &text));
-    }
-}
-
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Hearing<T> {
-    type Error = T::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.inner.send(message)
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await;
-        if let Some(JsonRpcMessage::Notification(notice)) = &message {
-            self.heard(&notice.notification);
-        }
-        message
-    }
-
-    async fn close(&mut self) -> Result<(), T::Error> {
-        self.inner.close().await
-    }
 }
