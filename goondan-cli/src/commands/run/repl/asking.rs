@@ -42,7 +42,10 @@ impl Repl<'_> {
                         let page = self.live.details(self.terminal.styled());
                         output::eprint_styled(&page.wrapped(self.terminal.columns()));
                     }
-                    Answered::Command => self.execute(command::parse(&text)).await?,
+                    Answered::Command => match command::parse(&text) {
+                        Command::Quit => return Ok(Some(Outcome::Done)),
+                        command => self.execute(command).await?,
+                    },
                 }
             }
         }

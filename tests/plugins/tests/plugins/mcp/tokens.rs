@@ -101,6 +101,16 @@ async fn the_model_lets_the_person_sign_in_when_it_needs_the_server() {
         .filter(|line| line.level >= LogLevel::Info && !line.target.starts_with("rmcp") || line.level >= LogLevel::Warn)
         .collect();
     assert!(lines.is_empty(), "{lines:?}");
+
+    // The access has ended: the call after the one that learns it asks again, and is sent then.
+    server.revoke();
+    server.refuse_access();
+    assert_eq!(refused(&mut chat, "echo", json!({ "text": "?" })).await.0, "tokenRevoked");
+    let answer = with_front_end(call(&mut chat, "echo", json!({ "text": "again" })), async {
+        let (_, url) = address(&mut questions).await;
+        browse(&url).await;
+    });
+    assert_eq!(answer.await, "again");
 }
 
 #[both_linkages]
