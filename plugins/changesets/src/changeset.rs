@@ -77,9 +77,23 @@ pub(crate) struct Description {
 
 /// A tree that is based on the commit that is checked out.
 pub(crate) enum Rebased {
-    Done { head: String, tree: String, changes: Vec<Change> },
-    Conflict { head: String, files: Vec<String> },
-    Forbidden { head: String, files: Vec<String> },
+    Done {
+        head: String,
+        tree: String,
+        changes: Vec<Change>,
+    },
+    Conflict {
+        head: String,
+        files: Vec<String>,
+    },
+    Forbidden {
+        head: String,
+        files: Vec<String>,
+    },
+    /// Its tree is another one than that which was approved.
+    Other {
+        head: String,
+    },
 }
 
 impl Changesets {
@@ -255,9 +269,12 @@ impl Changeset {
 
     /// Returns what the changeset changes in the commit that is checked out in `repository`. If that is not the one on
     /// which it was opened, they are merged in the work tree; where that is not possible, both versions are marked.
-    pub(crate) async fn rebase(&mut self, repository: &Git) -> Result<Rebased> {
+    pub(crate) async fn rebase(&mut self, repository: &Git, approved: Option<&str>) -> Result<Rebased> {
         let (head, base) = (repository.head().await?, self.git.head().await?);
         let mut tree = match self.stage(&base).await? {
+            Staged::Tree(tree) if approved.is_some_and(|approved| approved != tree) => {
+                return Ok(Rebased::Other { head });
+            }
             Staged::Tree(tree) => tree,
             Staged::Forbidden(files) => return Ok(Rebased::Forbidden { head, files }),
         };

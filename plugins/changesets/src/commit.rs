@@ -88,17 +88,23 @@ pub struct Problem {
 type Refusal = (Status, Problem);
 
 impl Changesets {
-    /// Commits a changeset, and removes it.
+    /// Commits a changeset, and removes it; if a person has approved a tree, no other one.
     ///
     /// # Errors
     /// git cannot say what the changeset changes.
-    pub(crate) async fn commit(&self, mut changeset: Changeset, message: Option<String>) -> Result<Committed> {
+    pub(crate) async fn commit(
+        &self,
+        mut changeset: Changeset,
+        message: Option<String>,
+        approved: Option<&str>,
+    ) -> Result<Committed> {
         let message = message.or_else(|| changeset.description.reason.clone());
         let message = message.unwrap_or_else(|| format!("changeset {}", changeset.id));
         let _lock = self.lock().await?;
         let (head, outcome) = match self.done_before(&changeset).await? {
             Some((base, done)) => (base, Ok(done)),
-            None => match changeset.rebase(&self.git).await? {
+            None => match changeset.rebase(&self.git, approved).await? {
+                Rebased::Other { head } => (head, Err(other())),
                 Rebased::Conflict { head, files } => (head, Err(conflict(files))),
                 Rebased::Forbidden { head, files } => (head, Err(forbidden(files))),
                 Rebased::Done { head, tree, changes } => {
@@ -229,6 +235,12 @@ fn conflict(conflicting_files: Vec<String>) -> Refusal {
         .to_owned();
     let problem = Problem { code: "E_CHANGESET_CONFLICT", message, ..Problem::default() };
     (Status::Conflict, Problem { conflicting_files, ..problem })
+}
+
+fn other() -> Refusal {
+    let message =
+        "the files were changed after the person had approved them; commit again to ask about these".to_owned();
+    rejected("E_CHANGESET_CHANGED", message)
 }
 
 fn forbidden(violated_files: Vec<String>) -> Refusal {

@@ -46,6 +46,8 @@ pub struct Config {
     /// `PASSWORD` or `CREDENTIAL` in them.
     #[schemars(extend("x-goondan" = "variable"))]
     pub inherit_env: Option<Vec<String>>,
+    /// Whether a person is asked before `changesets__commit` commits, and reads the difference.
+    pub ask: bool,
     /// Files that the model is told to look at.
     pub recommended_files: Vec<String>,
     /// The author of the commits.
@@ -80,6 +82,7 @@ impl Default for Config {
             check_timeout: 120,
             env: Vec::new(),
             inherit_env: None,
+            ask: false,
             recommended_files: Vec::new(),
             author: Author::default(),
         }

@@ -40,7 +40,9 @@ pub use live_config::LiveConfigExtension;
 pub use review::Review;
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use goondan::decision::{OnInput, Question};
 use goondan::event::{Shown, WorktreeMounted};
 use goondan::prelude::*;
 use goondan::{Map, Value};
@@ -55,6 +57,10 @@ use effect::Effect;
 pub struct ChangesetsExtension {
     api: ExtensionApi,
     recommended_files: Vec<String>,
+    /// Whether a person decides about commits.
+    asks: bool,
+    /// The tree of the commit that runs next, if a person was shown it.
+    shown: Mutex<Option<String>>,
     /// `None` when nothing should be run.
     changesets: Option<Changesets>,
 }
@@ -114,13 +120,13 @@ struct ListedChangeset {
 }
 
 /// Changes of a repository, which are committed as a whole.
-#[goondan::extension(name = "changesets")]
+#[goondan::extension(name = "changesets", guard)]
 impl ChangesetsExtension {
     #[init]
     async fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
-        let recommended_files = config.recommended_files.clone();
+        let (asks, recommended_files) = (config.ask, config.recommended_files.clone());
         let changesets = Changesets::of(&api, &ctx, config).await?;
-        let this = Self { api, recommended_files, changesets };
+        let this = Self { api, recommended_files, asks, shown: Mutex::default(), changesets };
         let own = this.changesets.as_ref().map(Changesets::own).transpose()?;
         own.iter().flatten().for_each(|changeset| this.tell(changeset));
         Ok(this)
@@ -147,7 +153,9 @@ impl ChangesetsExtension {
     #[tool(name = "changesets__commit", effect = once, timeout = "1h", present = shown::commit)]
     async fn commit(&self, input: CommitInput) -> Result<Committed> {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
-        let mut answer = changesets.commit(changesets.choose(input.changeset_id.as_deref())?, input.message).await?;
+        let changeset = changesets.choose(input.changeset_id.as_deref())?;
+        let approved = self.shown().take();
+        let mut answer = changesets.commit(changeset, input.message, approved.as_deref()).await?;
         if answer.status == Status::Ok {
             if let Some(diff) = answer.diff.take() {
                 self.api.events().show(Shown::difference(diff));
@@ -168,18 +176,27 @@ impl ChangesetsExtension {
         changesets.remove(&changesets.choose(input.changeset_id.as_deref())?).await
     }
 
-    /// Shows what a commit would change to the person who is asked about it. The tree stands for the whole, also for what
-    /// is left out of a long difference: another one is asked about again.
+    /// Asks the person about a commit if the config says so, and shows what it would change to the person who is asked.
+    /// The tree stands for the whole, also for what is left out of a long difference: another one is asked about again.
     #[middleware(toolCall, priority = 1200)]
     async fn preview(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
-        if ctx.is_asked() && ctx.tool_name() == "changesets__commit" {
+        let is_commit = ctx.tool_name() == "changesets__commit";
+        if is_commit && self.asks && ctx.decision::<Value>()?.is_none() {
+            ctx.ask(Question::new("Commit these changes?").on_input(OnInput::Reject));
+        }
+        let mut shown = None;
+        if is_commit && ctx.is_asked() {
             match self.previewed(ctx.args()).await {
                 Ok((tree, difference)) => {
                     ctx.show(Shown::note(format!("It commits the tree {tree}.")));
                     ctx.show(Shown::difference(difference));
+                    shown = Some(tree);
                 }
                 Err(error) => ctx.show(Shown::note(format!("What it commits is not known: {}", error.message()))),
             }
+        }
+        if is_commit {
+            *self.shown() = shown;
         }
         next.run(ctx).await
     }
@@ -199,6 +216,10 @@ impl ChangesetsExtension {
 }
 
 impl ChangesetsExtension {
+    fn shown(&self) -> MutexGuard<'_, Option<String>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn previewed(&self, args: &Map<String, Value>) -> Result<(String, String)> {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let changeset = changesets.choose(args.get("changesetId").and_then(Value::as_str))?;

@@ -63,7 +63,7 @@ impl Review {
     /// git cannot say what it changes.
     pub async fn commit(&self, message: Option<String>) -> Result<Committed> {
         let (changesets, changeset) = self.open().await?;
-        changesets.commit(changeset, message).await
+        changesets.commit(changeset, message, None).await
     }
 
     /// Deletes it with all its changes.

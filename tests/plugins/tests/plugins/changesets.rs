@@ -5,9 +5,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use goondan::agent::AgentBuilder;
+use goondan::decision::Decision;
 use goondan::event::{Event, WorktreeMounted};
+use goondan::middleware::{OnError, TurnResult};
+use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::testing::Chat;
-use goondan::{Value, json};
+use goondan::{Agent, Value, json};
 use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
 
@@ -59,8 +63,7 @@ impl Repository {
 
     pub(crate) async fn chat(&self, config: Value) -> Chat {
         let root = self.path("bundle");
-        let agent =
-            |agent: goondan::agent::AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", config);
+        let agent = |agent: AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", config);
         Chat::builder().agent(agent).start().await.unwrap()
     }
 }
@@ -310,8 +313,7 @@ async fn changesets_outlive_the_conversation_and_stay_its_own() {
 async fn a_directory_without_a_repository_is_refused() {
     let directory = TempDir::new().unwrap();
     let root = directory.path().to_owned();
-    let agent =
-        |agent: goondan::agent::AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", json!({}));
+    let agent = |agent: AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", json!({}));
     let error = Chat::builder().agent(agent).start().await.unwrap_err().report().to_string();
     assert!(error.contains("not a git repository") && error.contains("commit its files"), "{error}");
 }
@@ -336,4 +338,49 @@ async fn a_changeset_whose_work_tree_is_gone_can_only_be_discarded() {
     let result = chat.call("changesets__commit", json!({ "changesetId": open.id })).await.unwrap();
     assert!(result.error().unwrap().message.contains("is gone"), "{result:?}");
     output(&mut chat, "discard", json!({ "changesetId": open.id })).await;
+}
+
+/// A person reads the difference of a commit, and is asked again when the files are changed meanwhile.
+#[both_linkages]
+#[covers("ASK-04")]
+async fn a_commit_asks_the_person() {
+    let repository = Repository::new();
+    let with = |config: Value| {
+        let root = repository.path("bundle");
+        |agent: AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", config)
+    };
+    let commit = || ScriptItem::call("changesets__commit", json!({}));
+    let open = ScriptItem::call("changesets__open", json!({}));
+    let say = ["opened", "not yet", "done"].map(ScriptItem::say);
+    let [opened, not_yet, done] = say;
+    let script = [open, opened, commit(), not_yet, commit(), done];
+    let chat = Chat::builder().agent(with(json!({ "ask": true }))).script(script).start().await.unwrap();
+    assert_eq!(chat.say("change the notes").await.unwrap().text(), "opened");
+    let trees = repository.git(&["worktree", "list", "--porcelain"]);
+    let tree = trees.lines().filter_map(|line| line.strip_prefix("worktree ")).nth(1).unwrap();
+    let notes = Path::new(tree).join("notes.txt");
+    let shown = |result: &TurnResult| {
+        assert_eq!(result.waits()[0].questions[0].question.text, "Commit these changes?");
+        result.waits()[0].shown.iter().map(ToString::to_string).collect::<String>()
+    };
+    let call = |result: &TurnResult| result.waits()[0].call.clone();
+
+    write(&notes, "a\nB\nc\n");
+    let waiting = chat.say("commit").await.unwrap();
+    assert!(shown(&waiting).contains("-b\n+B\n"), "{}", shown(&waiting));
+    let rejected = [Decision::reject(call(&waiting), "not now")];
+    assert_eq!(chat.instance().decide(rejected).await.unwrap().text(), "not yet");
+    assert_eq!(repository.git(&["log", "--oneline"]).lines().count(), 1);
+
+    let waiting = chat.say("and now?").await.unwrap();
+    write(&notes, "a\nC\nc\n");
+    let again = chat.instance().decide([Decision::approve(call(&waiting))]).await.unwrap();
+    assert!(again.waits()[0].again && shown(&again).contains("-b\n+C\n"), "{}", shown(&again));
+    let done = chat.instance().decide([Decision::approve(call(&again))]).await.unwrap();
+    assert_eq!(done.text(), "done");
+    assert_eq!(repository.read("notes.txt"), "a\nC\nc\n");
+    chat.close().await.unwrap();
+    let skipped =
+        with(json!({}))(Agent::builder("main").model(ScriptedModel::new([]))).on_error("changesets", OnError::Skip);
+    assert_eq!(skipped.build().unwrap_err().code().as_str(), "E_EXT_GUARD");
 }
