@@ -1,9 +1,9 @@
 //! ASK-04: questions of each kind on the terminal, asked within a call or while the turn waits.
 
-use std::fmt;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::{fmt, fs};
 
 use goondan::{Value, json};
 use goondan_covers::covers;
@@ -99,6 +99,57 @@ fn a_question_that_comes_while_something_is_typed_leaves_it() {
     screen.until(|text| text.matches("Shall the parcel go").count() == 2, "the next question");
     screen.send(ESC);
     screen.shows("cancelled\n>");
+    ends(screen);
+}
+
+/// A bundle whose `boss` asks `worker`, whose tool asks the person.
+fn boss_and_worker() -> TempDir {
+    let worker = json!([
+        { "call": { "tool": "ask__person", "args": { "question": "Which colour?" } } },
+        { "say": "It is painted." },
+    ]);
+    let boss = json!([
+        { "call": { "tool": "agents__request", "args": { "target": "worker", "input": "paint it" } } },
+        { "say": "All is done." },
+    ]);
+    let bundle = bundle("ask", &worker);
+    let path = bundle.path().join("goondan.yaml");
+    let text = fs::read_to_string(&path).unwrap().replace("agents: [ {", "agents: [ { ref: Agent/boss }, {");
+    let text = text.replace("entryAgent: Agent/guide", "entryAgent: Agent/boss").replace("guide", "worker");
+    let boss_of = "---
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: boss }
+spec: { provider: scripted, script: ./boss.json }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: agents }
+spec: { entry: \"linked:agents\" }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: boss }
+spec: { model: Model/boss, extensions: [ { ref: Extension/agents } ] }
+";
+    fs::write(path, text + boss_of).unwrap();
+    fs::write(bundle.path().join("boss.json"), boss.to_string()).unwrap();
+    bundle
+}
+
+/// The question of an agent that was asked is decided where its caller runs.
+#[test]
+#[covers("ASK-04")]
+fn the_question_of_an_agent_that_was_asked_names_the_agents() {
+    let (bundle, state) = (boss_and_worker(), TempDir::new().unwrap());
+    let screen = start(bundle.path(), state.path());
+    screen.contains("Ctrl-D leaves");
+    says(&screen, "paint the door");
+    screen.contains("boss → worker");
+    screen.until(is_asking, "a question");
+    assert!(screen.text().contains("Which colour?"), "{}", screen.text());
+    says(&screen, "green");
+    screen.shows("\nAll is done.\n>");
     ends(screen);
 }
 
