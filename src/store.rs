@@ -6,7 +6,7 @@ pub use goondan_file_store::{
     FileQueue, FileStore, Fsync, StoredConversation, StoredFault, Syncs, agreements_dir, state_root, workspace_id,
 };
 pub use goondan_runtime::store::{
-    Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
+    AskedAgain, Commit, Durability, EmittedBy, EndedTurn, EventDigest, Facts, InstanceId, InstancePage, InstanceQuery,
     InstanceStatus, Interrupted, JoinedEvent, Journal, Opened, Reached, Store, StoredInstance, Suspend, TurnOutcome,
     TurnRecord, TurnStart,
 };

@@ -57,7 +57,7 @@ fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
 fn collect_marks(directory: &Path, covered: &mut BTreeSet<String>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("target") {
+        if path.is_dir() && !path.ends_with("target") && !path.ends_with("node_modules") {
             collect_marks(&path, covered);
         } else if path.extension().is_some_and(|extension| extension == "rs") && path != Path::new(file!()) {
             let text = fs::read_to_string(&path).unwrap();

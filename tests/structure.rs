@@ -203,7 +203,7 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_name().unwrap().to_string_lossy();
-        if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+        if path.is_dir() && !path.is_symlink() && name != "target" && name != "node_modules" && !name.starts_with('.') {
             found.extend(pages(&path));
         } else if name.ends_with(".md") {
             found.push(path);

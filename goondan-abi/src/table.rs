@@ -408,6 +408,19 @@ pub struct HostTable1_3 {
     /// Since 1.3. Asks the person a live question, which is JSON as in the field `ask`, and waits for the answer. The
     /// output is the JSON value of the answer. Tools only.
     pub run_ask: unsafe extern "C" fn(call: *const c_void, question: Text) -> Future,
+    /// Since 1.3. Sets a reviewer of the answer of the step, which the host owns from now on, whatever the status. Pieces of
+    /// the answer are told before its verdict if `after_streaming` is 1. Before `run_next`, and steps only.
+    ///
+    /// Each call of the reviewer has the answer as `input`: JSON with its `content`, as in a message, and if present
+    /// `usage`, `finishReason`, `model`, `preparedBy`. Its `call` is only for `run_request`, `run_send`,
+    /// `run_request_later` and `run_agents`. The output is JSON with its `type`: `keep`; `replace` has `content`;
+    /// `refuse` has `error`; `askAgain` has `words`, and if present `atMost`.
+    pub run_review: unsafe extern "C" fn(
+        call: *const c_void,
+        reviewer: *const Object,
+        after_streaming: u32,
+        error: *mut Buffer,
+    ) -> i32,
 }
 
 /// Snapshot: the messages at the start of the turn.

@@ -20,7 +20,7 @@ pub use crate::conversation::host::ConversationHost;
 pub use crate::conversation::remote::{RemoteConversation, Snapshot};
 pub use crate::event::TurnInfo;
 pub use crate::pipeline::directive::{self, Apply, Directive};
-pub use crate::pipeline::host::{CallHost, MessageHost, RunHost, StepHost, ToolCallHost, TurnHost};
+pub use crate::pipeline::host::{AnswerHost, CallHost, MessageHost, RunHost, StepHost, ToolCallHost, TurnHost};
 pub use crate::tool::ToolHost;
 
 // The members of types that the runtime alone calls.
@@ -37,4 +37,4 @@ pub use crate::conversation::{
 pub use crate::crossing::CoreRun;
 pub use crate::error::WireError;
 pub use crate::extension::skipped_guard;
-pub use crate::pipeline::{AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, in_order};
+pub use crate::pipeline::{AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, Repair, Reviewer, in_order};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use goondan_core::host::{
-    Apply, CallHost, ConversationHost, CoreRun, MessageHost, RunHost, StepHost, ToolCallHost, TurnInfo,
+    AnswerHost, Apply, CallHost, ConversationHost, CoreRun, MessageHost, Reviewer, RunHost, StepHost, ToolCallHost,
+    TurnInfo,
 };
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Decision, Error, ExtensionName,
@@ -68,6 +69,10 @@ impl<F: Send + Sync> MessageHost for IdleRun<F> {
     }
 
     fn emit(&mut self, _: MessageEvent, _: Option<&ExtensionName>) {}
+}
+
+impl<F: Send + Sync> AnswerHost for IdleRun<F> {
+    fn review(&mut self, _: Reviewer, _: &LayerInfo) {}
 }
 
 impl<F: Send + Sync> CallHost for IdleRun<F> {

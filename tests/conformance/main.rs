@@ -60,6 +60,7 @@ mod reload_at_step;
 mod reply;
 mod resumed;
 mod retried;
+mod reviewed;
 mod rewound;
 mod rough;
 mod router_mistakes;

@@ -16,7 +16,8 @@ use goondan_core::{
 use serde_json::{Map, Value};
 
 use super::log::{fields_json, level_number};
-use super::object::{Cleanup, PresentedTool, Subscriber, Tool, object};
+use super::object::object;
+use super::parts::{Cleanup, PresentedTool, Subscriber, Tool};
 use super::runtime::RuntimeRef;
 use super::{host, host_1_2, missing};
 use crate::bytes::{answer, ask};

@@ -3,7 +3,7 @@
 //!
 //! - `entry`: the exported symbol; receives the host's table and registers extensions
 //! - `extension`: behind the `ExtensionApi`
-//! - `object`: the middlewares and handlers that the host calls
+//! - `object`, `parts`, `review`: the middlewares, handlers and reviewers that the host calls
 //! - `kind`, `run`, `catalogs`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
 //! - `call`, `agents`: the functions `run_…` of the host
@@ -20,7 +20,9 @@ mod keep_running;
 mod kind;
 mod log;
 mod object;
+mod parts;
 mod result;
+mod review;
 mod run;
 mod runtime;
 mod secret;

@@ -5,11 +5,14 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{Apply, CallHost, ConversationHost, Directive, MessageHost, ReplySize, RunHost};
+use goondan_core::host::{
+    AnswerHost, Apply, CallHost, ConversationHost, Directive, MessageHost, ReplySize, Reviewer, RunHost,
+};
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::linkage::{WireField, WireScope, WireToolItem};
 use goondan_core::{
-    AgentsHost, Decision, Error, ExtensionName, LayerInfo, MessageEvent, Question, Result, Shown, ToolItem, TurnInfo,
+    AgentsHost, Decision, Error, ErrorCode, ExtensionName, LayerInfo, MessageEvent, Question, Result, Shown, ToolItem,
+    TurnInfo,
 };
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
@@ -17,6 +20,10 @@ use serde_json::{Map, Value};
 use super::call::CallRef;
 use super::conversation::CallConversation;
 use super::fields::{Cached, KindFields, read_with};
+use super::host_1_3;
+use super::object::object;
+use super::review::GuestReviewer;
+use crate::bytes::ask;
 use crate::future::{Imported, NoScope};
 use crate::json_map;
 
@@ -160,6 +167,24 @@ impl MessageHost for MiddlewareRun {
     fn emit(&mut self, event: MessageEvent, _: Option<&ExtensionName>) {
         self.conversation.forget();
         if let Err(error) = self.call.emit(&event) {
+            self.refuse(error);
+        }
+    }
+}
+
+impl AnswerHost for MiddlewareRun {
+    fn review(&mut self, reviewer: Reviewer, layer: &LayerInfo) {
+        let Some(host) = host_1_3() else {
+            let message = "this version of the program has no reviewers of answers";
+            return self.refuse(Error::new(ErrorCode::EXT_COMPAT, message).suggest("run it with a newer goondan"));
+        };
+        let after_streaming = reviewer.after_streaming.into();
+        let object = object(&layer.extension, GuestReviewer(reviewer));
+        let call = self.call.raw();
+        // SAFETY: By the contract of `CallRef::new`, the call is valid, and the object is borrowed for this function, and
+        // passed on to the host by it.
+        let set = ask(|error| unsafe { (host.run_review)(call, &raw const object, after_streaming, error) });
+        if let Err(error) = set {
             self.refuse(error);
         }
     }

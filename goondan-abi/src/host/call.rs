@@ -2,10 +2,10 @@
 
 use std::ptr::NonNull;
 
-use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
+use goondan_core::host::{ConversationHost, Reviewer, Snapshot, TurnInfo};
 use goondan_core::linkage::depth::check_map;
 use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{AgentsApi, Kind, MessageEvent, Question, Result, Step, ToolCall, ToolContext, Turn};
+use goondan_core::{AgentsApi, Kind, MessageEvent, Question, Result, Review, Step, ToolCall, ToolContext, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -32,6 +32,7 @@ pub(super) enum CallContext {
     Step(MiddlewareCall<Step>),
     ToolCall(MiddlewareCall<ToolCall>),
     Tool(NonNull<ToolContext<'static>>),
+    Review(NonNull<Review<'static>>),
 }
 
 /// The context of a middleware and the rest of the chain.
@@ -44,7 +45,7 @@ pub(super) struct MiddlewareCall<K: Kind> {
 unsafe impl<K: Kind> Send for MiddlewareCall<K> {}
 // SAFETY: As above.
 unsafe impl<K: Kind> Sync for MiddlewareCall<K> {}
-// SAFETY: A `ToolContext` is `Send` and `Sync`.
+// SAFETY: A `ToolContext` and a `Review` are `Send` and `Sync`.
 unsafe impl Send for CallContext {}
 // SAFETY: As above.
 unsafe impl Sync for CallContext {}
@@ -93,12 +94,13 @@ impl Call<'_> {
         unsafe { ctx.as_ref() }
     }
 
-    fn scope(&self) -> &TurnInfo {
+    fn scope(&self) -> Option<&TurnInfo> {
         match &self.context {
-            CallContext::Turn(run) => run.ctx().scope(),
-            CallContext::Step(run) => run.ctx().scope(),
-            CallContext::ToolCall(run) => run.ctx().scope(),
-            CallContext::Tool(ctx) => Self::tool(ctx).scope(),
+            CallContext::Turn(run) => Some(run.ctx().scope()),
+            CallContext::Step(run) => Some(run.ctx().scope()),
+            CallContext::ToolCall(run) => Some(run.ctx().scope()),
+            CallContext::Tool(ctx) => Some(Self::tool(ctx).scope()),
+            CallContext::Review(_) => None,
         }
     }
 
@@ -107,7 +109,7 @@ impl Call<'_> {
             CallContext::Turn(run) => Some(run.ctx().metadata()),
             CallContext::Step(run) => Some(run.ctx().metadata()),
             CallContext::ToolCall(run) => Some(run.ctx().metadata()),
-            CallContext::Tool(_) => None,
+            CallContext::Tool(_) | CallContext::Review(_) => None,
         }
     }
 
@@ -119,7 +121,7 @@ impl Call<'_> {
                 check_map(metadata).map_err(|error| error.refuse("a value in the metadata"))?;
                 json(metadata)
             }
-            ("scope", _) => json(&WireScope::from(self.scope())),
+            ("scope", _) => json(&WireScope::from(self.scope().ok_or_else(|| unknown(field))?)),
             ("isRepeated", CallContext::Turn(run)) => json(&run.ctx().is_repeated()),
             ("isRepeated", CallContext::Step(run)) => json(&run.ctx().is_repeated()),
             ("events", CallContext::Turn(_) | CallContext::Step(_) | CallContext::Tool(_)) => {
@@ -133,7 +135,7 @@ impl Call<'_> {
             ("asked", CallContext::ToolCall(run)) => json(&run.ctx().is_asked()),
             (_, CallContext::ToolCall(run)) => run.ctx().read_field(field),
             (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
-            (_, CallContext::Turn(_)) => Err(unknown(field)),
+            (_, CallContext::Turn(_) | CallContext::Review(_)) => Err(unknown(field)),
         }
     }
 
@@ -182,7 +184,7 @@ impl Call<'_> {
             CallContext::Turn(run) => Ok(run.ctx().conversation().host()),
             CallContext::Step(run) => Ok(run.ctx().conversation().host()),
             CallContext::Tool(ctx) => Ok(Self::tool(ctx).conversation().host()),
-            CallContext::ToolCall(_) => Err(unknown("conversation")),
+            CallContext::ToolCall(_) | CallContext::Review(_) => Err(unknown("conversation")),
         }
     }
 
@@ -220,7 +222,9 @@ impl Call<'_> {
             CallContext::Turn(run) => unsafe { run.ctx_mut() }.emit(event),
             // SAFETY: As above.
             CallContext::Step(run) => unsafe { run.ctx_mut() }.emit(event),
-            CallContext::ToolCall(_) | CallContext::Tool(_) => return Err(unknown("messages")),
+            CallContext::ToolCall(_) | CallContext::Tool(_) | CallContext::Review(_) => {
+                return Err(unknown("messages"));
+            }
         }
         Ok(())
     }
@@ -235,7 +239,9 @@ impl Call<'_> {
             CallContext::Step(run) => &run.next,
             CallContext::ToolCall(run) => &run.next,
             // SAFETY: The future borrows nothing.
-            CallContext::Tool(_) => return unsafe { export(NoScope, async { Err(unknown("next")) }) },
+            CallContext::Tool(_) | CallContext::Review(_) => {
+                return unsafe { export(NoScope, async { Err(unknown("next")) }) };
+            }
         };
         // SAFETY: The caller guarantees the requirements of `start`; the `InlineNext` is pinned until the call is
         // dropped.
@@ -247,9 +253,24 @@ impl Call<'_> {
             CallContext::Turn(run) => Ok(run.ctx().agents()),
             CallContext::Step(run) => Ok(run.ctx().agents()),
             CallContext::Tool(ctx) => Ok(Self::tool(ctx).agents()),
+            // SAFETY: `LibraryReviewer` drops the call before the borrow that the pointer was made of ends.
+            CallContext::Review(review) => Ok(unsafe { review.as_ref() }.agents()),
             // AGENTS-02: a tool-call middleware reaches no other agents.
             CallContext::ToolCall(_) => Err(unknown("agents")),
         }
+    }
+
+    /// Sets a reviewer of the answer of the step.
+    ///
+    /// # Safety
+    /// Nothing else may use the call at the same time.
+    pub(super) unsafe fn review(&self, reviewer: Reviewer) -> Result<()> {
+        match &self.context {
+            // SAFETY: The caller guarantees exclusive access.
+            CallContext::Step(run) => unsafe { run.ctx_mut() }.review(reviewer),
+            _ => return Err(unknown("reviewers")),
+        }
+        Ok(())
     }
 
     pub(super) async fn ask(&self, question: Question) -> Result<Value> {

@@ -5,10 +5,11 @@ use std::mem::offset_of;
 use std::pin::pin;
 use std::ptr::NonNull;
 
-use goondan_core::linkage::WireShownCall;
+use goondan_core::linkage::depth::from_json;
+use goondan_core::linkage::{WireShownCall, WireVerdict};
 use goondan_core::{
-    BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Presentation, Presenter, Result, ShownCall,
-    ToolContext, ToolHandler, ToolReply,
+    AnswerReviewer, AnswerVerdict, BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Presentation,
+    Presenter, Result, Review, ShownCall, ToolContext, ToolHandler, ToolReply,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -112,6 +113,27 @@ where
             let output = unsafe { self.call(CallHandle::new(&call), b"") }.await?;
             result::from_library::<K>(output)
         })
+    }
+}
+
+/// A reviewer of answers.
+pub(super) struct LibraryReviewer(LibraryObject);
+
+impl LibraryReviewer {
+    /// Takes the ownership of an object.
+    pub(super) fn new(object: &Object, runtime: Option<&Handle>) -> Self {
+        Self(LibraryObject::new(Object { data: object.data, table: object.table }, runtime.cloned()))
+    }
+}
+
+impl AnswerReviewer for LibraryReviewer {
+    async fn review(&self, review: Review<'_>) -> Result<AnswerVerdict> {
+        let call = self.0.call_with(CallContext::Review(NonNull::from(&review).cast()));
+        let input = serde_json::to_vec(review.answer())?;
+        // SAFETY: `call` and `review` are locals of this future, which was pinned before it was polled. The future of the
+        // library is a temporary of this statement, so it is dropped before them.
+        let output = unsafe { self.0.call(CallHandle::new(&call), &input) }.await?;
+        from_json::<WireVerdict>(output.bytes()).map(AnswerVerdict::from)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use goondan_core::host::Snapshot;
+use goondan_core::host::{Reviewer, Snapshot};
 use goondan_core::linkage::depth::from_json;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
 use goondan_core::{AgentRequest, MessageEvent, Question, Role};
@@ -11,6 +11,7 @@ use goondan_core::{AgentRequest, MessageEvent, Question, Role};
 use super::call::Call;
 use super::extension;
 use super::log;
+use super::object::LibraryReviewer;
 use super::result;
 use super::runtime::HostScope;
 use super::secret;
@@ -18,12 +19,12 @@ use crate::bytes::answer;
 use crate::future::export;
 use crate::panic::catch_or_log;
 use crate::table::{
-    ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, HostTable1_2, HostTable1_3, Message, NONE, OK, Text,
+    ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, HostTable1_2, HostTable1_3, Message, NONE, OK, Object, Text,
 };
 
 /// The host table of this program.
 pub(super) static HOST: HostTable1_3 =
-    HostTable1_3 { base: HostTable1_2 { base: BASE_TABLE, extension_show: extension::show }, run_ask };
+    HostTable1_3 { base: HostTable1_2 { base: BASE_TABLE, extension_show: extension::show }, run_ask, run_review };
 
 const BASE_TABLE: HostTable = HostTable {
     size: size_of::<HostTable1_3>(),
@@ -259,6 +260,24 @@ unsafe extern "C" fn run_ask(call: *const c_void, json: Text) -> Future {
     let ask = async move { Buffer::json(&call.ask(question?).await?) };
     // SAFETY: The contract requires the library to drop the future before the end of the call.
     unsafe { export(HostScope(call.runtime), ask) }
+}
+
+unsafe extern "C" fn run_review(
+    call: *const c_void,
+    reviewer: *const Object,
+    after_streaming: u32,
+    error: *mut Buffer,
+) -> i32 {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    // SAFETY: The contract makes the object valid for this call. It belongs to the host from now on.
+    let reviewer = LibraryReviewer::new(unsafe { &*reviewer }, call.runtime);
+    let review = || {
+        // SAFETY: The contract forbids the library to use the call for anything else at the same time.
+        unsafe { call.review(Reviewer::new(reviewer, after_streaming == 1)) }.map(|()| Some(Buffer::EMPTY))
+    };
+    // SAFETY: The contract requires a writable `error`.
+    unsafe { answer(error, review) }
 }
 
 unsafe extern "C" fn run_send(call: *const c_void, json: Text) -> Future {

@@ -16,4 +16,4 @@ pub use crate::panic::{catch, drop_guarded};
 pub use crate::pipeline::Layer;
 pub use crate::secret::{SecretHost, set_secret_host};
 pub use crate::tool::{WireReply, WireShownCall};
-pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem};
+pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem, WireVerdict};

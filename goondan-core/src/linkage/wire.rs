@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::conversation::{Content, MessageEvent};
 use crate::depth::{self, Unchecked};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, ErrorCode, Result, WireError};
 use crate::event::{AgentEvent, TokenUsage, TurnInfo};
 use crate::model_call::{ModelInfo, ModelOptions, ModelOptionsExt};
 use crate::name::{AgentName, InstanceKey, MessageId, ModelName, ToolCallId, ToolName, TraceId, TurnId};
 use crate::outcome::ModelFinish;
 use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
+use crate::pipeline::AnswerVerdict;
 use crate::tool::{Effect, ProviderTool, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
 
 /// What stays the same during a turn.
@@ -248,6 +249,54 @@ impl TryFrom<WireAgentResponse> for AgentResponse {
         let WireAgentResponse { target, model, response, usage, finish_reason } = answer;
         let model = model.map(|WireAnswered { name }| WireModel { name });
         Ok(Self { target: target_of(target, model)?, response, usage, finish_reason })
+    }
+}
+
+/// The verdict on an answer. One of a type that this version does not know is an error: the answer may not be kept.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum WireVerdict {
+    /// The answer is kept.
+    Keep,
+    /// It is replaced.
+    Replace {
+        /// By this.
+        content: Content,
+    },
+    /// The step fails.
+    Refuse {
+        /// With this.
+        error: WireError,
+    },
+    /// The model is asked again.
+    AskAgain {
+        /// What is wrong.
+        words: String,
+        /// How often in a row.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_most: Option<u32>,
+    },
+}
+
+impl From<AnswerVerdict> for WireVerdict {
+    fn from(verdict: AnswerVerdict) -> Self {
+        match verdict {
+            AnswerVerdict::Keep => Self::Keep,
+            AnswerVerdict::Replace(content) => Self::Replace { content },
+            AnswerVerdict::Refuse(error) => Self::Refuse { error: WireError(error) },
+            AnswerVerdict::AskAgain { words, at_most } => Self::AskAgain { words, at_most },
+        }
+    }
+}
+
+impl From<WireVerdict> for AnswerVerdict {
+    fn from(verdict: WireVerdict) -> Self {
+        match verdict {
+            WireVerdict::Keep => Self::Keep,
+            WireVerdict::Replace { content } => Self::Replace(content),
+            WireVerdict::Refuse { error: WireError(error) } => Self::Refuse(error),
+            WireVerdict::AskAgain { words, at_most } => Self::AskAgain { words, at_most },
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod next;
 mod on_error;
 mod order;
 mod result;
+mod review;
 mod skip;
 
 pub use chain::{Chain, Layer};
@@ -28,7 +29,8 @@ pub use next::{Failure, Next};
 pub use on_error::OnError;
 pub use order::in_order;
 pub use result::{
-    FinishReason, ModelCall, StepResult, StepResultExt, StepStatus, ToolCallResult, ToolCallResultExt, ToolError,
-    ToolRequest, TurnResult, TurnResultExt,
+    FinishReason, ModelCall, Repair, StepResult, StepResultExt, StepStatus, ToolCallResult, ToolCallResultExt,
+    ToolError, ToolRequest, TurnResult, TurnResultExt,
 };
+pub use review::{AnswerReviewer, AnswerVerdict, IntoVerdict, ModelAnswer, Review, Reviewer};
 pub use skip::LayerTimeout;

@@ -17,10 +17,10 @@ pub(super) trait Directed<D: Directive> {
     }
 }
 
-/// Logs that an extension gave a directive after `next` had reached the core, where it has no effect.
+/// Logs that an extension called a method of its context after `next` had reached the core, where it has no effect.
 #[cold]
-pub(super) fn warn_too_late<D: Directive>(by: &ExtensionName) {
-    tracing::warn!(extension = %by, "`{}` changed nothing: it was called after `next`", D::METHOD);
+pub(super) fn warn_late(method: &str, by: &ExtensionName) {
+    tracing::warn!(extension = %by, "`{method}` changed nothing: it was called after `next`");
 }
 
 /// Names the layer of an error.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use goondan_core::host::Repair;
 use goondan_core::{Error, FinishReason};
 
 use super::answer::no_usable_answer;
@@ -19,7 +20,7 @@ pub(super) struct TurnMachine {
     repairs: u32,
 }
 
-/// How often in a row a model is asked to correct its answer before the turn ends (F-TURN).
+/// How often in a row a model is asked to correct its answer before the turn ends, unless a reviewer says so (F-TURN).
 const MAX_REPAIRS: u32 = 2;
 
 /// How a step ended, if it did not fail.
@@ -31,8 +32,8 @@ pub(super) enum StepEnd {
     Cut,
     /// Another step is wanted (PIPE-11).
     Another,
-    /// The answer was malformed, and the model was sent a correction; with the problem.
-    Repair(String),
+    /// The answer is not used, and the model is asked again.
+    Repair(Repair),
 }
 
 /// What the driver does next.
@@ -76,7 +77,9 @@ impl TurnMachine {
         match outcome {
             Ok(StepEnd::Final) => TurnAction::Finish(FinishReason::TextResponse),
             Ok(StepEnd::Cut) => TurnAction::Finish(FinishReason::Length),
-            Ok(StepEnd::Repair(problem)) if self.repairs >= MAX_REPAIRS => TurnAction::Fail(no_usable_answer(&problem)),
+            Ok(StepEnd::Repair(repair)) if self.repairs >= repair.at_most.unwrap_or(MAX_REPAIRS) => {
+                TurnAction::Fail(no_usable_answer(&repair.problem))
+            }
             Ok(_) if limit_reached => TurnAction::Finish(FinishReason::MaxSteps),
             Ok(end) => {
                 self.retries = 0;
@@ -169,7 +172,7 @@ mod tests {
     #[test]
     fn the_model_is_asked_twice_in_a_row_to_correct_its_answer() {
         let mut machine = machine(9, 1);
-        let repair = || Ok(StepEnd::Repair("it is empty".to_owned()));
+        let repair = || Ok(StepEnd::Repair(Repair::malformed("it is empty")));
         machine.start();
         assert_eq!(step(&machine.step_ended(repair())), Some((1, 0)));
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));

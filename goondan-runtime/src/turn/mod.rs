@@ -25,6 +25,8 @@ mod projected;
 mod repeated;
 mod report;
 mod requests;
+mod reviewed;
+mod reviewers;
 mod settings;
 mod shared;
 mod steering;
@@ -62,11 +64,11 @@ use tracing::Instrument;
 use crate::attach::StepGenerations;
 use crate::live::within;
 use crate::ports::model::{check_files, whole};
-use crate::ports::store::{Durability, EmittedBy, Reached};
+use crate::ports::store::{AskedAgain, Durability, EmittedBy, Reached};
 use answered::{TurnAnswer, answer_of_step};
 use first_piece::FirstPiece;
 use machine::{StepEnd, TurnAction, TurnMachine};
-use repeated::{RecordedAnswer, Repetition, answered_calls};
+use repeated::{Recorded, Repetition, answered_calls, corrections};
 use report::{Stopwatch, error_code, error_message};
 use shared::Shared;
 use step::StepRun;
@@ -89,6 +91,8 @@ pub(crate) struct TurnRun<'a> {
     answer: TurnAnswer,
     /// What is recorded of the turn, if it was interrupted and goes on.
     repetition: Option<Box<Repetition>>,
+    /// What reviewers of answers let the model be told in the next step.
+    corrections: Vec<AskedAgain>,
     /// The inputs that may join the turn.
     steering: &'a Steering,
     /// The messages of those that have joined it for the step that runs.
@@ -117,6 +121,7 @@ impl<'a> TurnRun<'a> {
         Self {
             repetition: goes_on.then(|| Box::new(Repetition::find(journaled))),
             tool_calls: if goes_on { answered_calls(journaled) } else { Vec::new() },
+            corrections: if goes_on { corrections(journaled) } else { Vec::new() },
             shared: Shared::new(spec.hints.clone().into()),
             machine: TurnMachine::new(spec.policy),
             generations,
@@ -283,7 +288,7 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Records that a step begins, unless it goes on. Returns its answer then, if that is recorded.
-    async fn begin_step(&mut self, index: u32) -> Result<Option<Box<RecordedAnswer>>> {
+    async fn begin_step(&mut self, index: u32) -> Result<Option<Box<Recorded>>> {
         if self.joined.step != index {
             self.joined = Joined { step: index, messages: Vec::new() };
         }
@@ -448,7 +453,7 @@ pub(super) fn cancelled() -> Error {
 
 fn step_end(result: &StepResult) -> StepEnd {
     if result.has_tool_calls() {
-        return result.problem().map_or(StepEnd::Another, |problem| StepEnd::Repair(problem.to_owned()));
+        return result.asks_again().map_or(StepEnd::Another, |repair| StepEnd::Repair(repair.clone()));
     }
     if result.finish_reason() == Some(ModelFinish::Length) { StepEnd::Cut } else { StepEnd::Final }
 }

@@ -15,6 +15,7 @@ use super::first_piece::FirstPiece;
 use super::journaled::JournaledConversation;
 use super::left_out::LeftOut;
 use super::prefix::Asked;
+use super::reviewers::is_held;
 use super::settings::CallSettings;
 use super::step::StepRun;
 use crate::live::within;
@@ -59,12 +60,12 @@ impl StepRun<'_, '_> {
         let limit = self.generation.spec.policy.model_timeout;
         let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
         let (reporter, index) = (self.turn.reporter, self.index);
-        let (span, held) = (self.span, self.directed.held.is_held());
+        let (span, held, reviewed) = (self.span, self.directed.held.is_held(), self.reviewers.hold());
         let sent = AtomicBool::new(false);
         let send = |delta: ModelDelta<'_>| {
             first_piece.add(delta);
             // A held answer is not kept as partial either: no layer has approved it yet.
-            if !held {
+            if !held && !(reviewed && is_held(delta)) {
                 // Of what a restart discards, nothing was sent.
                 sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
                 partial.add(delta);
@@ -100,9 +101,10 @@ impl StepRun<'_, '_> {
         }
         let mut response = answer?;
         correct_calls(&mut response.content, &self.turn.journaled.conversation);
-        if !sent.load(Ordering::Relaxed) {
+        self.was_streamed = sent.load(Ordering::Relaxed);
+        if !self.was_streamed {
             // The model does not stream.
-            self.send_whole(&response.content);
+            self.send_unreviewed(&response.content);
         }
         self.turn.journaled.partial.clear();
         Ok(self.take_response(response, projection.is_some()))
@@ -191,12 +193,20 @@ impl StepRun<'_, '_> {
         });
     }
 
-    /// Sends an answer, of which nothing was sent, to the stream: each part whole.
-    pub(super) fn send_whole(&self, content: &[Part]) {
+    /// Sends parts of an answer to the stream, each whole, unless the answer is held.
+    pub(super) fn send_whole(&self, content: &[Part], is_sent: impl Fn(ModelDelta<'_>) -> bool) {
         if let Some(watch) = self.turn.reporter.streams()
             && !self.directed.held.is_held()
         {
-            whole(content).for_each(|piece| watch.piece(self.index, self.span, piece));
+            whole(content).filter(|piece| is_sent(*piece)).for_each(|piece| watch.piece(self.index, self.span, piece));
+        }
+    }
+
+    /// Sends an answer, of which nothing was sent, to the stream, unless it is told only after its review.
+    fn send_unreviewed(&mut self, content: &[Part]) {
+        if !self.reviewers.hold() {
+            self.send_whole(content, |_| true);
+            self.was_streamed = true;
         }
     }
 
@@ -228,7 +238,7 @@ impl StepRun<'_, '_> {
     fn use_prepared(&mut self, mut content: Vec<Part>, by: ExtensionName) -> Vec<Part> {
         correct_calls(&mut content, &self.turn.journaled.conversation);
         self.report_start(None);
-        self.send_whole(&content);
+        self.send_unreviewed(&content);
         self.model_call = ModelCall { prepared_by: Some(by), ..ModelCall::default() };
         content
     }
@@ -238,7 +248,7 @@ impl StepRun<'_, '_> {
 /// to their calls by id. Cuts names that are too long for any tool, because the model has made them up: the conversation
 /// keeps them.
 // D-12
-fn correct_calls(content: &mut [Part], conversation: &Conversation) {
+pub(super) fn correct_calls(content: &mut [Part], conversation: &Conversation) {
     // Most answers have one call, for which a set would cost more than the rest.
     let mut ids = (content.len() > 1 && calls_in(content).nth(1).is_some()).then(IdSet::default);
     for part in content {

@@ -20,12 +20,17 @@ struct Edit {
 impl Directed<Project> for Projected {
     fn take(&mut self, Project(event): Project, by: &ExtensionName, conversation: &Conversation) -> Result<()> {
         conversation.check_emitted(&event)?;
-        self.0.push(Edit { event, by: by.clone() });
+        self.add(event, by);
         Ok(())
     }
 }
 
 impl Projected {
+    /// Adds an edit on behalf of an extension.
+    pub(super) fn add(&mut self, event: MessageEvent, by: &ExtensionName) {
+        self.0.push(Edit { event, by: by.clone() });
+    }
+
     /// Returns the edits, each with the extension that made it.
     pub(super) fn edits(&self) -> impl Iterator<Item = (&MessageEvent, &ExtensionName)> {
         self.0.iter().map(|Edit { event, by }| (event, by))

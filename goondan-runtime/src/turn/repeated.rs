@@ -13,7 +13,7 @@ use goondan_core::{
 };
 
 use super::journaled::JournaledConversation;
-use crate::ports::store::{EmittedBy, Reached};
+use crate::ports::store::{AskedAgain, EmittedBy, Reached};
 
 /// A turn that goes on.
 pub(super) struct Repetition {
@@ -46,8 +46,15 @@ pub(super) struct RecordedStep {
     pub(super) repairs: u32,
     /// What its layers emitted, if they had reached its core.
     emitted: Option<Emitted>,
-    /// The answer of the model, if it is recorded.
-    answer: Option<Box<RecordedAnswer>>,
+    /// What is recorded of the answer of the model.
+    answer: Option<Box<Recorded>>,
+}
+
+/// What is recorded of the answer of a step.
+pub(super) enum Recorded {
+    Answer(RecordedAnswer),
+    /// It was not used, and the model is asked again.
+    AskedAgain(AskedAgain),
 }
 
 /// The answer of a model that is recorded, or the correction of a malformed one.
@@ -102,10 +109,31 @@ fn repairs_before(index: u32, reached: &[(usize, Reached)]) -> u32 {
                 }
             }
             Reached::Answer { problem, .. } => is_repair = problem.is_some(),
+            Reached::AskedAgain(_) => is_repair = true,
             _ => {}
         }
     }
     repairs
+}
+
+/// Returns what reviewers let the model be told in the step that was interrupted: what is recorded since the last answer
+/// of the model that was used, before that step.
+pub(super) fn corrections(journaled: &JournaledConversation) -> Vec<AskedAgain> {
+    let reached = &journaled.facts.reached;
+    let interrupted = reached.iter().rposition(|(_, what)| matches!(what, Reached::Step(_))).unwrap_or_default();
+    let begun = reached.get(interrupted).map_or(0, |(events, _)| *events);
+    let events = journaled.conversation.events();
+    let is_answer = |place: &usize| {
+        let of_layer = journaled.facts.emitted.iter().any(|(index, _)| index == place);
+        !of_layer && events[*place].appended().is_some_and(|message| message.role() == Role::Assistant)
+    };
+    let last = (0..begun.min(events.len())).rev().find(is_answer).map_or(0, |place| place + 1);
+    let since = reached[..interrupted].iter().filter(|(events, _)| *events >= last);
+    let asked = since.filter_map(|(_, what)| match what {
+        Reached::AskedAgain(asked) => Some(AskedAgain::clone(asked)),
+        _ => None,
+    });
+    asked.collect()
 }
 
 /// Returns the messages of inputs that joined the open turn for the step that was interrupted, and after it had begun.
@@ -143,7 +171,7 @@ impl Repetition {
                 index,
                 repairs: repairs_before(index, reached),
                 emitted: core.map(|core| Emitted::between(journaled, begun..core, of_step)),
-                answer: first.and_then(|(core, _)| RecordedAnswer::find(journaled, *core)).map(Box::new),
+                answer: first.and_then(|(core, _)| Recorded::find(journaled, *core)).map(Box::new),
             }
         });
         let joined = joined(journaled, step.as_ref().map(|step| step.index));
@@ -164,7 +192,10 @@ impl Repetition {
 
     /// Returns the place of the recorded answer of the step that was interrupted, among the events of the turn.
     pub(super) fn answer_at(&self) -> Option<usize> {
-        self.step.as_ref()?.answer.as_ref().map(|answer| answer.place)
+        match self.step.as_ref()?.answer.as_deref()? {
+            Recorded::Answer(answer) => Some(answer.place),
+            Recorded::AskedAgain(_) => None,
+        }
     }
 
     /// Takes in that the layers of the turn have reached its core. Returns whether that is recorded, with all that they
@@ -182,7 +213,7 @@ impl Repetition {
     }
 
     /// Takes in that the step with this index begins. If it was interrupted, returns its answer, if that is recorded.
-    pub(super) fn step_begins(&mut self, index: u32) -> Option<Option<Box<RecordedAnswer>>> {
+    pub(super) fn step_begins(&mut self, index: u32) -> Option<Option<Box<Recorded>>> {
         let step = self.step.take_if(|step| step.index == index)?;
         self.in_step = step.emitted;
         Some(step.answer)
@@ -261,6 +292,20 @@ impl Emitted {
         };
         let place = self.events.iter().position(is_partner)?;
         self.events.remove(place).map(|(_, recorded)| recorded)
+    }
+}
+
+impl Recorded {
+    /// Finds what is recorded of the answer after the core of its step was reached.
+    fn find(journaled: &JournaledConversation, core: usize) -> Option<Self> {
+        if let Some(answer) = RecordedAnswer::find(journaled, core) {
+            return Some(Self::Answer(answer));
+        }
+        let of_step = journaled.facts.reached.iter().rev().map(|(_, what)| what);
+        of_step.take_while(|what| !matches!(what, Reached::Step(_))).find_map(|what| match what {
+            Reached::AskedAgain(asked) => Some(Self::AskedAgain(AskedAgain::clone(asked))),
+            _ => None,
+        })
     }
 }
 

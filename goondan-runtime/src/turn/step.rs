@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use goondan_core::host::{
-    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt, ReplySize,
-    RunHost, StepHost, StepResultExt, ToolCallResultExt, answer_content, directive,
+    AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
+    Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, answer_content, directive,
 };
 use goondan_core::{
     AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
@@ -17,13 +17,14 @@ use tokio::sync::Mutex;
 use super::TurnRun;
 use super::answer::{Answer, classify, correction, is_half_call};
 use super::asking::Waiting;
-use super::directed::{Directed, at_layer, warn_too_late};
+use super::directed::{Directed, at_layer, warn_late};
 use super::journaled::{CallJournal, DECISIONS, JournaledConversation, tool_message};
 use super::left_out::{UNUSABLE_FILES, take_unusable};
 use super::prepared::{PREPARED_BY, unusable};
 use super::presented::PRESENTATION;
-use super::repeated::{RecordedAnswer, failure, result_in};
+use super::repeated::{Recorded, RecordedAnswer, failure, result_in};
 use super::requests::Requests;
+use super::reviewers::{REPLACED_BY, Reviewed, Reviewers};
 use super::settings::CallSettings;
 use super::step_calls::StepCalls;
 use super::tool_call::CallOutcome;
@@ -40,14 +41,17 @@ pub(super) struct StepRun<'a, 't> {
     pub(super) index: u32,
     pub(super) span: Span,
     pub(super) settings: CallSettings,
-    requests: Requests<'a>,
+    pub(super) requests: Requests<'a>,
     /// What the model reported of its call.
     pub(super) model_call: ModelCall,
     /// Where the conversation ended when the model was asked, and so where its answer is.
     pub(super) answer_from: Option<usize>,
     pub(super) directed: DirectedStep,
-    /// The answer that is recorded, if the step was interrupted after it.
-    recorded: Option<Box<RecordedAnswer>>,
+    pub(super) reviewers: Reviewers,
+    /// Whether pieces of the answer were told while the model made it.
+    pub(super) was_streamed: bool,
+    /// What is recorded of the answer, if the step was interrupted after it.
+    recorded: Option<Box<Recorded>>,
 }
 
 /// Declares the parts of a step that take directives, each with the directive that it takes.
@@ -85,7 +89,7 @@ impl TurnRun<'_> {
                 self.refuse(at_layer(error, by, MiddlewareKind::Step));
             }
         } else if !part.is_done() {
-            warn_too_late::<D>(by);
+            warn_late(D::METHOD, by);
         }
     }
 }
@@ -96,9 +100,13 @@ impl<'a, 't> StepRun<'a, 't> {
         generation: &'a Generation,
         index: u32,
         span: Span,
-        recorded: Option<Box<RecordedAnswer>>,
+        recorded: Option<Box<Recorded>>,
     ) -> Self {
         let requests = turn.requests.in_step(&generation.spec, index, span.id);
+        let mut directed = DirectedStep::default();
+        for asked in &turn.corrections {
+            directed.projected.add(asked.message(), &asked.by);
+        }
         Self {
             turn,
             generation,
@@ -108,7 +116,9 @@ impl<'a, 't> StepRun<'a, 't> {
             requests,
             model_call: ModelCall::default(),
             answer_from: None,
-            directed: DirectedStep::default(),
+            directed,
+            reviewers: Reviewers::default(),
+            was_streamed: false,
             recorded,
         }
     }
@@ -139,10 +149,11 @@ impl<'a, 't> StepRun<'a, 't> {
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let mut content = self.call_model().await?;
         let finish = self.model_call.finish_reason;
-        let another = match classify(&content, finish, after_tool_results) {
-            Answer::Usable => false,
-            Answer::Paused => true,
-            Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call)),
+        let (mut another, mut is_nothing) = (false, false);
+        match classify(&content, finish, after_tool_results) {
+            Answer::Usable => {}
+            Answer::Paused => another = true,
+            Answer::NothingToAdd => is_nothing = true,
             Answer::Malformed(problem) => {
                 content.into_iter().for_each(Part::discard);
                 let problem = &*problem;
@@ -153,20 +164,34 @@ impl<'a, 't> StepRun<'a, 't> {
                 tracing::warn!(%turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.journaled.reached(Reached::answer(finish, Some(problem)))?;
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
-                return Ok(StepResult::repair(problem, &self.model_call));
+                return Ok(StepResult::repair(Repair::malformed(problem), &self.model_call));
             }
             Answer::Refused(error) => return Err(error),
-        };
+        }
         let unusable_files = take_unusable(&mut content);
         if finish == Some(ModelFinish::Length) {
             // Half a call must not run.
             content.retain(|part| !is_half_call(part, finish));
+        }
+        let mut replaced_by = None;
+        if !self.reviewers.is_empty() {
+            // Boxed, so that the future of other steps stays small.
+            match Box::pin(self.review(content)).await? {
+                Reviewed::Used(used, by) => (content, replaced_by) = (used, by),
+                Reviewed::Again(asked) => return self.ask_again(asked),
+            }
+        }
+        if is_nothing && replaced_by.is_none() {
+            return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call));
         }
         let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
         let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
         if let Some(by) = &self.model_call.prepared_by {
             message = message.with_metadata(PREPARED_BY, by.as_str());
+        }
+        if let Some(by) = &replaced_by {
+            message = message.with_metadata(REPLACED_BY, by.as_str());
         }
         if !unusable_files.is_empty() {
             message = message.with_metadata(UNUSABLE_FILES, unusable_files);
@@ -175,6 +200,7 @@ impl<'a, 't> StepRun<'a, 't> {
             self.turn.journaled.reached(Reached::answer(finish, None))?;
         }
         let message = self.turn.append(message);
+        self.turn.corrections.clear();
         let asked = self.turn.journaled.conversation.mark();
         let results = self.call_tools(&requests, &message, asked, Vec::new()).await?;
         self.finish(requests, results, another).await
@@ -183,8 +209,16 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Goes on with the answer that is recorded: the model is not asked again, and only calls without a result run.
     // RESUME-01
     #[cold]
-    async fn go_on_with(&mut self, recorded: Box<RecordedAnswer>) -> Result<StepResult> {
-        let RecordedAnswer { message, later, finish_reason, problem, .. } = *recorded;
+    async fn go_on_with(&mut self, recorded: Box<Recorded>) -> Result<StepResult> {
+        let recorded = match *recorded {
+            Recorded::Answer(recorded) => recorded,
+            Recorded::AskedAgain(asked) => {
+                self.turn.shared.check_refused()?;
+                self.report_start(None);
+                return Ok(self.asked_again(asked));
+            }
+        };
+        let RecordedAnswer { message, later, finish_reason, problem, .. } = recorded;
         if !self.directed.held.is_held() {
             self.turn.journaled.release_messages();
         }
@@ -194,8 +228,9 @@ impl<'a, 't> StepRun<'a, 't> {
         let prepared_by = prepared_by.and_then(|by| ExtensionName::new(by).ok());
         self.model_call = ModelCall { finish_reason, prepared_by, ..ModelCall::default() };
         if let Some(problem) = problem {
-            return Ok(StepResult::repair(&problem, &self.model_call));
+            return Ok(StepResult::repair(Repair::malformed(&problem), &self.model_call));
         }
+        self.turn.corrections.clear();
         let content = message.content().parts();
         let conversation = &self.turn.journaled.conversation;
         let asked = match later.iter().all(|event| event.appended().is_some()) {
@@ -203,7 +238,7 @@ impl<'a, 't> StepRun<'a, 't> {
             false => conversation.mark(),
         };
         self.answer_from = conversation.position(message.id());
-        self.send_whole(content);
+        self.send_whole(content, |_| true);
         let requests: Vec<_> = calls_in(content).map(ToolRequest::from).collect();
         let results: Vec<_> = later.iter().filter_map(|event| self.recorded_result(event.appended()?)).collect();
         let results = self.call_tools(&requests, &message, asked, results).await?;
@@ -417,6 +452,15 @@ impl MessageHost for StepRun<'_, '_> {
 
     fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
         self.turn.emit(event, by.cloned().map(EmittedBy::Step));
+    }
+}
+
+impl AnswerHost for StepRun<'_, '_> {
+    fn review(&mut self, reviewer: Reviewer, layer: &LayerInfo) {
+        match self.answer_from {
+            None => self.reviewers.add(reviewer, layer),
+            Some(_) => warn_late("review_answer", &layer.extension),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use goondan_core::host::depth::Unchecked;
 use goondan_core::host::directive::ReplyWith;
-use goondan_core::host::{Apply, CallHost, CoreRun, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
+use goondan_core::host::{Apply, CallHost, CoreRun, Directive, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
     Decision, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Question, QuestionId, Result, RuntimeEvent, Shown,
     Span, ToolCallId, ToolCallResult, ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo, Wait,
@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 use super::answer::check_arguments;
 use super::asking::{Asking, Waiting, undeclared, waiting};
-use super::directed::warn_too_late;
+use super::directed::warn_late;
 use super::handler::HandlerHost;
 use super::journaled::CallJournal;
 use super::prepared::PreparedReply;
@@ -411,7 +411,7 @@ impl CallHost for ToolCallRun<'_, '_> {
 impl Apply<ReplyWith> for ToolCallRun<'_, '_> {
     fn apply(&mut self, ReplyWith(reply): ReplyWith, by: &ExtensionName) {
         if self.reached {
-            return warn_too_late::<ReplyWith>(by);
+            return warn_late(ReplyWith::METHOD, by);
         }
         self.prepared.set(reply, by);
     }

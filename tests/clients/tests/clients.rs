@@ -45,7 +45,8 @@ fn the_scenarios_of_the_protocol_pass() {
     for scenario in scenarios {
         let text = run(scenario);
         let passed = text.lines().find_map(|line| line.strip_prefix("Passed: "));
-        let (checks, all) = passed.and_then(|line| line.split(',').next()?.split_once('/')).unwrap_or_else(|| panic!("{text}"));
+        let (checks, all) =
+            passed.and_then(|line| line.split(',').next()?.split_once('/')).unwrap_or_else(|| panic!("{text}"));
         assert!(checks == all && checks != "0", "{scenario}: {text}");
         println!("{scenario}: {checks} of {all} checks");
     }

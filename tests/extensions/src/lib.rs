@@ -45,6 +45,7 @@ pub mod reload;
 pub mod reload_at_step;
 pub mod reply;
 pub mod resumed;
+pub mod reviewed;
 pub mod rewound;
 pub mod rough;
 pub mod shared_state;

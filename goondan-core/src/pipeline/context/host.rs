@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::event::TurnInfo;
 use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
-use crate::pipeline::{LayerInfo, StepResult, ToolCallResult, TurnResult};
+use crate::pipeline::{LayerInfo, Reviewer, StepResult, ToolCallResult, TurnResult};
 use crate::question::Question;
 use crate::shown::Shown;
 use crate::tool::ToolItem;
@@ -60,6 +60,13 @@ pub trait MessageHost: RunHost {
     /// model is called. `by` is the extension whose layer runs.
     // D-24
     fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>);
+}
+
+/// Behind a [`StepContext`](super::StepContext), besides its members.
+pub trait AnswerHost: MessageHost {
+    /// Lets the reviewer of `layer` judge the answer of the step.
+    // REVIEW-01
+    fn review(&mut self, reviewer: Reviewer, layer: &LayerInfo);
 }
 
 /// Behind a [`TurnContext`](super::TurnContext).

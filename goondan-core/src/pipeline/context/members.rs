@@ -22,7 +22,7 @@
 macro_rules! context_members {
     ($then:ident) => {
         $then! {
-            Step(StepContext) host StepHost: MessageHost, core StepResult, copies step: StepFields {
+            Step(StepContext) host StepHost: AnswerHost, core StepResult, copies step: StepFields {
                 value step_index: u32 = "stepIndex" {
                     /// Returns the index of the step in its turn, from 0.
                     // CTX-11

@@ -10,7 +10,7 @@ use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::{AgentEvent, TurnInfo};
 use crate::name::{AgentName, ExtensionName, InstanceKey, ModelName, TraceId, TurnId};
 use crate::peers::AgentsApi;
-use crate::pipeline::Frame;
+use crate::pipeline::{AnswerReviewer, Frame, Reviewer};
 
 /// The context of a step middleware: one model call and the tool calls that it asks for.
 ///
@@ -59,6 +59,69 @@ impl StepContext<'_> {
     // API-11
     pub fn set_model(&mut self, name: impl Into<ModelName>) {
         *self.host.model_name_mut() = Some(name.into());
+    }
+
+    /// Sets a reviewer of the answer of this step. Call it before `next`.
+    ///
+    /// The core calls the reviewer with the whole answer of the model before it is stored, and before a tool call of it
+    /// runs. The [verdict](crate::AnswerVerdict) is to keep it, to replace it, to refuse it, or to ask the model again.
+    ///
+    /// ```
+    /// use goondan::middleware::{AnswerVerdict, ModelAnswer};
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Promises;
+    /// # #[goondan::extension(name = "promises", guard)]
+    /// # impl Promises {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Lets the model promise nothing.
+    /// #[middleware(step)]
+    /// async fn promise_nothing(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+    ///     ctx.review_answer(|answer: &ModelAnswer| match answer.text().contains("guarantee") {
+    ///         true => AnswerVerdict::ask_again("Answer without a guarantee."),
+    ///         false => AnswerVerdict::Keep,
+    ///     });
+    ///     next.run(ctx).await
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// Text and tool calls are held until the verdict, so that the stream of the turn has nothing of an answer that is
+    /// not kept; reasoning is not. If several layers review, the innermost one is first, and the next one gets what it
+    /// has made of the answer. Prepared answers are reviewed too. A turn that goes on reviews a recorded answer no
+    /// second time.
+    ///
+    /// A reviewer that fails, panics, or hangs is as the layer: the step fails, or, with `onError: skip`, the answer is
+    /// kept, after the time limit of layers if it hangs. A step that is run again starts without reviewers. After
+    /// `next`, the call logs a warning and changes nothing.
+    ///
+    /// A replacement that no model could give fails the step: with `E_EXT_ANSWER` if it is empty, has the result of a
+    /// tool call, or a tool call whose arguments are no object; with `E_MESSAGE_PART` if it has reasoning or data of a
+    /// provider that is neither in the answer nor in the conversation.
+    // REVIEW-01
+    pub fn review_answer(&mut self, reviewer: impl AnswerReviewer) {
+        self.review(Reviewer::new(reviewer, false));
+    }
+
+    /// Sets a reviewer of the answer of this step, as [`review_answer`](Self::review_answer) does, without holding the
+    /// stream: pieces of the answer are told before the verdict. If the answer is not kept, the stream has
+    /// `TurnUpdate::Restart` with the reason, and then what it is replaced by.
+    // REVIEW-01
+    pub fn review_after_streaming(&mut self, reviewer: impl AnswerReviewer) {
+        self.review(Reviewer::new(reviewer, true));
+    }
+
+    /// Sets a reviewer, for a linkage.
+    #[doc(hidden)]
+    pub fn review(&mut self, reviewer: Reviewer) {
+        // Only layers have the context.
+        if let Some(layer) = self.frame.running() {
+            self.host.review(reviewer, layer);
+        }
     }
 
     /// Returns the input event that started the turn.

@@ -6,6 +6,6 @@ mod step;
 mod tool_call;
 mod turn;
 
-pub use step::{ModelCall, StepResult, StepResultExt, StepStatus, ToolRequest};
+pub use step::{ModelCall, Repair, StepResult, StepResultExt, StepStatus, ToolRequest};
 pub use tool_call::{ToolCallResult, ToolCallResultExt, ToolError};
 pub use turn::{FinishReason, TurnResult, TurnResultExt};

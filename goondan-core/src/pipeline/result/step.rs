@@ -60,7 +60,25 @@ result_fields! {
     }
     local {
         /// What was wrong with the model's answer, if another step asks it again (F-TURN).
-        problem: Option<String>,
+        repair: Option<Repair>,
+    }
+}
+
+/// Why the model is asked again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repair {
+    /// What was wrong with its answer.
+    pub problem: Box<str>,
+    /// How often in a row it is asked again, if a reviewer of the answer says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+}
+
+impl Repair {
+    /// An answer is malformed.
+    pub fn malformed(problem: &str) -> Self {
+        Self { problem: problem.into(), at_most: None }
     }
 }
 
@@ -124,7 +142,7 @@ impl StepResult {
                 model: None.into(),
                 finish_reason: None.into(),
                 prepared_by: None.into(),
-                problem: None,
+                repair: None,
             }),
         }
     }
@@ -237,8 +255,8 @@ pub struct ModelCall {
 pub trait StepResultExt {
     /// Returns the result of a step in this binary.
     fn from_parts(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self;
-    /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
-    fn repair(problem: &str, model_call: &ModelCall) -> Self;
+    /// The result of a step whose answer is not used: another step asks the model again.
+    fn repair(repair: Repair, model_call: &ModelCall) -> Self;
     /// The result of a step whose calls wait for decisions.
     fn suspended(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self;
     /// Checks what middlewares have put into the metadata.
@@ -246,8 +264,8 @@ pub trait StepResultExt {
     /// # Errors
     /// `E_VALUE_DEPTH` with the place.
     fn check_metadata(&self) -> crate::Result<()>;
-    /// Returns what was wrong with the answer, if the model is asked again because it was unusable.
-    fn problem(&self) -> Option<&str>;
+    /// Returns what was wrong with the answer, if the model is asked again.
+    fn asks_again(&self) -> Option<&Repair>;
 }
 
 impl StepResultExt for StepResult {
@@ -264,16 +282,16 @@ impl StepResultExt for StepResult {
                 model: model_call.model.clone().into(),
                 finish_reason: model_call.finish_reason.into(),
                 prepared_by: model_call.prepared_by.clone().into(),
-                problem: None,
+                repair: None,
             }),
         }
     }
 
-    fn repair(problem: &str, model_call: &ModelCall) -> Self {
+    fn repair(repair: Repair, model_call: &ModelCall) -> Self {
         let mut result = Self::from_parts(Vec::new(), Vec::new(), model_call);
         result.set_has_tool_calls(true);
-        result.data.get_mut().problem = Some(problem.to_owned());
-        result.metadata_mut().insert("malformed".to_owned(), problem.into());
+        result.metadata_mut().insert("malformed".to_owned(), Value::from(&*repair.problem));
+        result.data.get_mut().repair = Some(repair);
         result
     }
 
@@ -289,7 +307,7 @@ impl StepResultExt for StepResult {
         self.data.field(|data| &data.metadata).check("a value in the metadata")
     }
 
-    fn problem(&self) -> Option<&str> {
-        self.data.get().problem.as_deref().filter(|_| self.has_tool_calls())
+    fn asks_again(&self) -> Option<&Repair> {
+        self.data.get().repair.as_ref().filter(|_| self.has_tool_calls())
     }
 }

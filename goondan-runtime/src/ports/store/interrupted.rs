@@ -184,6 +184,9 @@ pub enum Reached {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         problem: Option<Box<str>>,
     },
+    /// The answer of the model is not used: it is asked again in the next step.
+    // REVIEW-01
+    AskedAgain(Box<AskedAgain>),
     /// A call ended with an error: the next message event is what the model reads of it.
     #[non_exhaustive]
     Failed {
@@ -194,6 +197,28 @@ pub enum Reached {
     },
     /// An input has joined the turn: the next message event is its message.
     Joined(JoinedEvent),
+}
+
+/// What a reviewer of answers lets the model be told. Nothing of the answer is kept.
+// REVIEW-01
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AskedAgain {
+    /// The extension of the reviewer.
+    pub by: ExtensionName,
+    /// What is wrong with the answer.
+    pub words: Box<str>,
+    /// How often in a row the model is asked again, if the reviewer says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+}
+
+impl AskedAgain {
+    /// What the reviewer of `by` lets the model be told.
+    pub fn new(by: ExtensionName, words: impl Into<Box<str>>, at_most: Option<u32>) -> Self {
+        Self { by, words: words.into(), at_most }
+    }
 }
 
 /// An event whose input has joined a turn that ran. That turn answers it.

@@ -16,7 +16,7 @@ use goondan_core::{
 use serde_json::Value;
 
 pub use instance_id::InstanceId;
-pub use interrupted::{EmittedBy, Facts, Interrupted, JoinedEvent, Reached, TurnRecord};
+pub use interrupted::{AskedAgain, EmittedBy, Facts, Interrupted, JoinedEvent, Reached, TurnRecord};
 pub use listed::{InstancePage, InstanceQuery, InstanceStatus, StoredInstance};
 pub use outcome::{EndedTurn, EventDigest, TurnOutcome};
 
