@@ -14,7 +14,8 @@
 pub use goondan_core::{
     AnswerReviewer, AnswerVerdict, CacheUse, FailedTurn, Failure, FinishReason, IntoVerdict, Kind, LayerInfo,
     Middleware, MiddlewareKind, MiddlewareOptions, ModelAnswer, ModelFinish, ModelInfo, ModelOptions, Next, OnError,
-    Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat, Review, Step, StepContext, StepDraft,
-    StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary,
-    ToolChoice, ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnInfo, TurnResult,
+    PieceKind, PieceTransformer, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat, Review,
+    Step, StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
+    ToolCallStatus, ToolCallSummary, ToolChoice, ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnInfo,
+    TurnResult,
 };

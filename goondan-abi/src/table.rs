@@ -421,7 +421,39 @@ pub struct HostTable1_3 {
         after_streaming: u32,
         error: *mut Buffer,
     ) -> i32,
+    /// Since 1.3. Sets a transformer of the text of the step's answer, which the host owns from now on, whatever the status.
+    /// Before `run_next`, and steps only.
+    pub run_transform:
+        unsafe extern "C" fn(call: *const c_void, transformer: *const Transformer, error: *mut Buffer) -> i32,
 }
+
+/// Since 1.3. Changes the text of an answer piece by piece.
+#[repr(C)]
+pub struct Transformer {
+    /// Passed to the functions.
+    pub data: *mut c_void,
+    /// The functions.
+    pub table: *const TransformerTable,
+}
+
+/// The functions of a [`Transformer`]. They are never called concurrently, but may be called from different threads.
+#[repr(C)]
+pub struct TransformerTable {
+    /// The size of this table in bytes.
+    pub size: usize,
+    /// Writes the text that is told and stored of a piece, and of what was kept back before; or returns [`NONE`] if that is
+    /// the piece as it is. `kind`: 0 text, 1 reasoning.
+    pub piece: unsafe extern "C" fn(data: *mut c_void, kind: u32, piece: Text, output: *mut Buffer) -> i32,
+    /// Writes the text that was kept back of a part of the answer, which has ended; or returns [`NONE`].
+    pub end: unsafe extern "C" fn(data: *mut c_void, kind: u32, output: *mut Buffer) -> i32,
+    /// Drops the transformer. Called once.
+    pub drop: unsafe extern "C" fn(data: *mut c_void),
+}
+
+/// Kind of a piece: text of an answer.
+pub const PIECE_TEXT: u32 = 0;
+/// Kind of a piece: reasoning.
+pub const PIECE_REASONING: u32 = 1;
 
 /// Snapshot: the messages at the start of the turn.
 pub const BASE: u32 = 0;

@@ -37,4 +37,6 @@ pub use crate::conversation::{
 pub use crate::crossing::CoreRun;
 pub use crate::error::WireError;
 pub use crate::extension::skipped_guard;
-pub use crate::pipeline::{AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, Repair, Reviewer, in_order};
+pub use crate::pipeline::{
+    AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, Repair, Reviewer, Transformer, in_order,
+};

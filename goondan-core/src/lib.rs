@@ -116,9 +116,9 @@ pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
     AnswerReviewer, AnswerVerdict, Failure, FinishReason, IntoVerdict, Kind, LayerInfo, Middleware, MiddlewareKind,
-    MiddlewareOptions, ModelAnswer, Next, OnError, Review, Step, StepContext, StepDraft, StepResult, StepStatus,
-    ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError, ToolRequest, Turn, TurnContext, TurnDraft,
-    TurnResult,
+    MiddlewareOptions, ModelAnswer, Next, OnError, PieceKind, PieceTransformer, Review, Step, StepContext, StepDraft,
+    StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError, ToolRequest, Turn,
+    TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{

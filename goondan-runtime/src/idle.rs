@@ -4,7 +4,7 @@ use std::path::Path;
 
 use goondan_core::host::{
     AnswerHost, Apply, CallHost, ConversationHost, CoreRun, MessageHost, Reviewer, RunHost, StepHost, ToolCallHost,
-    TurnInfo,
+    Transformer, TurnInfo,
 };
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Decision, Error, ExtensionName,
@@ -73,6 +73,8 @@ impl<F: Send + Sync> MessageHost for IdleRun<F> {
 
 impl<F: Send + Sync> AnswerHost for IdleRun<F> {
     fn review(&mut self, _: Reviewer, _: &LayerInfo) {}
+
+    fn transform(&mut self, _: Transformer, _: &LayerInfo) {}
 }
 
 impl<F: Send + Sync> CallHost for IdleRun<F> {

@@ -83,6 +83,7 @@ mod tools;
 mod tools_ask;
 mod tools_ask_live;
 mod tools_late;
+mod transformed;
 mod turn;
 mod turns;
 mod wake;

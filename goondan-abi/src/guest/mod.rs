@@ -3,7 +3,7 @@
 //!
 //! - `entry`: the exported symbol; receives the host's table and registers extensions
 //! - `extension`: behind the `ExtensionApi`
-//! - `object`, `parts`, `review`: the middlewares, handlers and reviewers that the host calls
+//! - `object`, `parts`, `review`, `transform`: the middlewares, handlers, reviewers and transformers that the host calls
 //! - `kind`, `run`, `catalogs`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
 //! - `call`, `agents`: the functions `run_…` of the host
@@ -27,6 +27,7 @@ mod run;
 mod runtime;
 mod secret;
 mod tool;
+mod transform;
 
 pub use keep_running::{KeepRunning, keep_running};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use goondan_core::host::{
-    AnswerHost, Apply, CallHost, ConversationHost, Directive, MessageHost, ReplySize, Reviewer, RunHost,
+    AnswerHost, Apply, CallHost, ConversationHost, Directive, MessageHost, ReplySize, Reviewer, RunHost, Transformer,
 };
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::linkage::{WireField, WireScope, WireToolItem};
@@ -23,6 +23,7 @@ use super::fields::{Cached, KindFields, read_with};
 use super::host_1_3;
 use super::object::object;
 use super::review::GuestReviewer;
+use super::transform::export_transformer;
 use crate::bytes::ask;
 use crate::future::{Imported, NoScope};
 use crate::json_map;
@@ -174,10 +175,7 @@ impl MessageHost for MiddlewareRun {
 
 impl AnswerHost for MiddlewareRun {
     fn review(&mut self, reviewer: Reviewer, layer: &LayerInfo) {
-        let Some(host) = host_1_3() else {
-            let message = "this version of the program has no reviewers of answers";
-            return self.refuse(Error::new(ErrorCode::EXT_COMPAT, message).suggest("run it with a newer goondan"));
-        };
+        let Some(host) = host_1_3() else { return self.refuse(too_old("reviewers of answers")) };
         let after_streaming = reviewer.after_streaming.into();
         let object = object(&layer.extension, GuestReviewer(reviewer));
         let call = self.call.raw();
@@ -188,6 +186,21 @@ impl AnswerHost for MiddlewareRun {
             self.refuse(error);
         }
     }
+
+    fn transform(&mut self, transformer: Transformer, layer: &LayerInfo) {
+        let Some(host) = host_1_3() else { return self.refuse(too_old("transformers of answers")) };
+        let (transformer, call) = (export_transformer(&layer.extension, transformer), self.call.raw());
+        // SAFETY: As for `review`.
+        let set = ask(|error| unsafe { (host.run_transform)(call, &raw const transformer, error) });
+        if let Err(error) = set {
+            self.refuse(error);
+        }
+    }
+}
+
+fn too_old(what: &str) -> Error {
+    let message = format!("this version of the program has no {what}");
+    Error::new(ErrorCode::EXT_COMPAT, message).suggest("run it with a newer goondan")
 }
 
 impl CallHost for MiddlewareRun {

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use goondan_core::host::{ConversationHost, Reviewer, Snapshot, TurnInfo};
+use goondan_core::host::{ConversationHost, Reviewer, Snapshot, Transformer, TurnInfo};
 use goondan_core::linkage::depth::check_map;
 use goondan_core::linkage::{WireScope, WireToolItem};
 use goondan_core::{AgentsApi, Kind, MessageEvent, Question, Result, Review, Step, ToolCall, ToolContext, Turn};
@@ -269,6 +269,19 @@ impl Call<'_> {
             // SAFETY: The caller guarantees exclusive access.
             CallContext::Step(run) => unsafe { run.ctx_mut() }.review(reviewer),
             _ => return Err(unknown("reviewers")),
+        }
+        Ok(())
+    }
+
+    /// Sets a transformer of the answer of the step.
+    ///
+    /// # Safety
+    /// Nothing else may use the call at the same time.
+    pub(super) unsafe fn transform(&self, transformer: Transformer) -> Result<()> {
+        match &self.context {
+            // SAFETY: The caller guarantees exclusive access.
+            CallContext::Step(run) => unsafe { run.ctx_mut() }.transform(transformer),
+            _ => return Err(unknown("transformers")),
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ mod runtime;
 mod schemas;
 mod secret;
 mod table;
+mod transform;
 
 pub use inspect::{Inspected, Library};
 pub use load::{Loaded, host_table};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use goondan_core::host::{Reviewer, Snapshot};
+use goondan_core::host::{self, Reviewer, Snapshot};
 use goondan_core::linkage::depth::from_json;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
 use goondan_core::{AgentRequest, MessageEvent, Question, Role};
@@ -15,16 +15,22 @@ use super::object::LibraryReviewer;
 use super::result;
 use super::runtime::HostScope;
 use super::secret;
+use super::transform::LibraryTransformer;
 use crate::bytes::answer;
 use crate::future::export;
 use crate::panic::catch_or_log;
 use crate::table::{
     ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, HostTable1_2, HostTable1_3, Message, NONE, OK, Object, Text,
+    Transformer,
 };
 
 /// The host table of this program.
-pub(super) static HOST: HostTable1_3 =
-    HostTable1_3 { base: HostTable1_2 { base: BASE_TABLE, extension_show: extension::show }, run_ask, run_review };
+pub(super) static HOST: HostTable1_3 = HostTable1_3 {
+    base: HostTable1_2 { base: BASE_TABLE, extension_show: extension::show },
+    run_ask,
+    run_review,
+    run_transform,
+};
 
 const BASE_TABLE: HostTable = HostTable {
     size: size_of::<HostTable1_3>(),
@@ -278,6 +284,20 @@ unsafe extern "C" fn run_review(
     };
     // SAFETY: The contract requires a writable `error`.
     unsafe { answer(error, review) }
+}
+
+unsafe extern "C" fn run_transform(call: *const c_void, transformer: *const Transformer, error: *mut Buffer) -> i32 {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    // SAFETY: The contract makes the transformer valid for this call. It belongs to the host from now on.
+    let transformer = unsafe { LibraryTransformer::new(&*transformer) };
+    let transform = || {
+        let transformer = host::Transformer::new(transformer);
+        // SAFETY: The contract forbids the library to use the call for anything else at the same time.
+        unsafe { call.transform(transformer) }.map(|()| Some(Buffer::EMPTY))
+    };
+    // SAFETY: The contract requires a writable `error`.
+    unsafe { answer(error, transform) }
 }
 
 unsafe extern "C" fn run_send(call: *const c_void, json: Text) -> Future {

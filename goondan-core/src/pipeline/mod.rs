@@ -16,6 +16,7 @@ mod order;
 mod result;
 mod review;
 mod skip;
+mod transform;
 
 pub use chain::{Chain, Layer};
 pub use context::directive;
@@ -34,3 +35,4 @@ pub use result::{
 };
 pub use review::{AnswerReviewer, AnswerVerdict, IntoVerdict, ModelAnswer, Review, Reviewer};
 pub use skip::LayerTimeout;
+pub use transform::{PieceKind, PieceTransformer, Transformer};

@@ -35,6 +35,7 @@ mod step_calls;
 mod stream;
 mod telling;
 mod tool_call;
+mod transformed;
 mod watch;
 mod watchdog;
 mod workdir;

@@ -42,7 +42,7 @@ impl StepRun<'_, '_> {
         if self.directed.prepared.is_some()
             && let Some((content, by)) = self.directed.prepared.use_up()?
         {
-            return Ok(self.use_prepared(content, by));
+            return self.use_prepared(content, by);
         }
         let mut left_out = self.turn.journaled.left_out();
         let mut projection = self.projection()?;
@@ -55,6 +55,7 @@ impl StepRun<'_, '_> {
         if self.turn.reporter.is_watched() {
             self.turn.journaled.first_piece = FirstPiece::asked();
         }
+        let transforming = self.transformers.begin();
         let request = self.request(projection.as_deref());
         let model = self.settings.model(self.generation)?;
         let limit = self.generation.spec.policy.model_timeout;
@@ -62,8 +63,7 @@ impl StepRun<'_, '_> {
         let (reporter, index) = (self.turn.reporter, self.index);
         let (span, held, reviewed) = (self.span, self.directed.held.is_held(), self.reviewers.hold());
         let sent = AtomicBool::new(false);
-        let send = |delta: ModelDelta<'_>| {
-            first_piece.add(delta);
+        let tell = |delta: ModelDelta<'_>| {
             // A held answer is not kept as partial either: no layer has approved it yet.
             if !held && !(reviewed && is_held(delta)) {
                 // Of what a restart discards, nothing was sent.
@@ -73,16 +73,27 @@ impl StepRun<'_, '_> {
                     watch.piece(index, span, delta);
                 }
             }
+        };
+        let send = |delta: ModelDelta<'_>| {
+            first_piece.add(delta);
+            match &transforming {
+                None => tell(delta),
+                Some(transforming) => transforming.lock().take(delta, &tell),
+            }
             if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
                 reporter.report_retry(index, span, reason, wait);
             }
         };
         let mut asked = model.generate(request, DeltaSink::to(&send));
         // No `async` block, which would store the answer while the request is repeated, and so in each step.
-        let (step, refused, send) = (&*self, &mut left_out, &send);
+        let (step, refused, send, failing) = (&*self, &mut left_out, &send, transforming.as_deref());
         let answer = poll_fn(move |cx| {
             loop {
-                let answer = ready!(asked.as_mut().poll(cx));
+                let polled = asked.as_mut().poll(cx);
+                if let Some(error) = failing.and_then(|transforming| transforming.lock().failure()) {
+                    return Poll::Ready(Err(error));
+                }
+                let answer = ready!(polled);
                 if let Err(error) = &answer
                     && let Some(again) = step.ask_without_files(error, refused, model, send)
                 {
@@ -92,10 +103,21 @@ impl StepRun<'_, '_> {
                 return Poll::Ready(answer);
             }
         });
-        let answer = within(limit, None, answer).await.unwrap_or_else(|| {
+        let mut answer = within(limit, None, answer).await.unwrap_or_else(|| {
             let message = format!("the model did not answer within {limit:?}");
             Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true))
         });
+        if let (Some(transforming), Ok(response)) = (transforming, &mut answer) {
+            match transforming.into_inner().finish(&mut response.content, &tell) {
+                Ok(false) => {}
+                Ok(true) => {
+                    if sent.load(Ordering::Relaxed) {
+                        tell(ModelDelta::Restart { reason: "the answer has other text than its pieces", wait: None });
+                    }
+                }
+                Err(error) => answer = Err(error),
+            }
+        }
         if let Some(left_out) = left_out {
             self.turn.journaled.keep_left_out(&left_out, answer.is_ok())?;
         }
@@ -210,6 +232,16 @@ impl StepRun<'_, '_> {
         }
     }
 
+    /// Tells that the pieces of the answer are to be discarded, if some were told.
+    pub(super) fn restart(&self, reason: &str) {
+        if self.was_streamed
+            && !self.directed.held.is_held()
+            && let Some(watch) = self.turn.reporter.streams()
+        {
+            watch.piece(self.index, self.span, ModelDelta::Restart { reason, wait: None });
+        }
+    }
+
     /// Returns the provider of the model, if it was asked and something watches the turn.
     pub(super) fn provider(&self) -> Option<String> {
         if !self.turn.journaled.first_piece.was_asked() {
@@ -235,12 +267,15 @@ impl StepRun<'_, '_> {
 
     /// Uses the answer that the extension `by` has prepared.
     #[cold]
-    fn use_prepared(&mut self, mut content: Vec<Part>, by: ExtensionName) -> Vec<Part> {
+    fn use_prepared(&mut self, mut content: Vec<Part>, by: ExtensionName) -> Result<Vec<Part>> {
+        if let Some(transforming) = self.transformers.begin() {
+            transforming.into_inner().finish(&mut content, &|_| ())?;
+        }
         correct_calls(&mut content, &self.turn.journaled.conversation);
         self.report_start(None);
         self.send_unreviewed(&content);
         self.model_call = ModelCall { prepared_by: Some(by), ..ModelCall::default() };
-        content
+        Ok(content)
     }
 }
 

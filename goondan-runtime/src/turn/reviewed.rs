@@ -14,7 +14,6 @@ use super::model_call::correct_calls;
 use super::prepared::unusable;
 use super::reviewers::{Reviewed, is_held};
 use super::step::StepRun;
-use crate::ports::model::ModelDelta;
 use crate::ports::store::{AskedAgain, Reached};
 
 impl StepRun<'_, '_> {
@@ -136,16 +135,6 @@ impl StepRun<'_, '_> {
     fn retract(&self, error: Error) -> Error {
         self.restart(&error.to_string());
         error
-    }
-
-    /// Tells that the pieces of the answer are to be discarded, if some were told.
-    fn restart(&self, reason: &str) {
-        if self.was_streamed
-            && !self.directed.held.is_held()
-            && let Some(watch) = self.turn.reporter.streams()
-        {
-            watch.piece(self.index, self.span, ModelDelta::Restart { reason, wait: None });
-        }
     }
 
     /// Ends the step, so that the model is asked again in the next one.

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use goondan_core::host::{
     AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
-    Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, answer_content, directive,
+    Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, Transformer, answer_content,
+    directive,
 };
 use goondan_core::{
     AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
@@ -28,6 +29,7 @@ use super::reviewers::{REPLACED_BY, Reviewed, Reviewers};
 use super::settings::CallSettings;
 use super::step_calls::StepCalls;
 use super::tool_call::CallOutcome;
+use super::transformed::Transformers;
 use crate::attach::Generation;
 use crate::join::join_at_most;
 use crate::ports::model::{Model, calls_in};
@@ -47,6 +49,7 @@ pub(super) struct StepRun<'a, 't> {
     /// Where the conversation ended when the model was asked, and so where its answer is.
     pub(super) answer_from: Option<usize>,
     pub(super) directed: DirectedStep,
+    pub(super) transformers: Transformers,
     pub(super) reviewers: Reviewers,
     /// Whether pieces of the answer were told while the model made it.
     pub(super) was_streamed: bool,
@@ -117,6 +120,7 @@ impl<'a, 't> StepRun<'a, 't> {
             model_call: ModelCall::default(),
             answer_from: None,
             directed,
+            transformers: Transformers::default(),
             reviewers: Reviewers::default(),
             was_streamed: false,
             recorded,
@@ -460,6 +464,13 @@ impl AnswerHost for StepRun<'_, '_> {
         match self.answer_from {
             None => self.reviewers.add(reviewer, layer),
             Some(_) => warn_late("review_answer", &layer.extension),
+        }
+    }
+
+    fn transform(&mut self, transformer: Transformer, layer: &LayerInfo) {
+        match self.answer_from {
+            None => self.transformers.add(transformer, layer),
+            Some(_) => warn_late("transform_pieces", &layer.extension),
         }
     }
 }

@@ -63,6 +63,7 @@ pub mod tools;
 pub mod tools_ask;
 pub mod tools_ask_live;
 pub mod tools_late;
+pub mod transformed;
 pub mod turn;
 pub mod turns;
 pub mod wake;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::event::TurnInfo;
 use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
-use crate::pipeline::{LayerInfo, Reviewer, StepResult, ToolCallResult, TurnResult};
+use crate::pipeline::{LayerInfo, Reviewer, StepResult, ToolCallResult, Transformer, TurnResult};
 use crate::question::Question;
 use crate::shown::Shown;
 use crate::tool::ToolItem;
@@ -67,6 +67,9 @@ pub trait AnswerHost: MessageHost {
     /// Lets the reviewer of `layer` judge the answer of the step.
     // REVIEW-01
     fn review(&mut self, reviewer: Reviewer, layer: &LayerInfo);
+    /// Lets the transformer of `layer` transform the pieces of the answer.
+    // REVIEW-01
+    fn transform(&mut self, transformer: Transformer, layer: &LayerInfo);
 }
 
 /// Behind a [`TurnContext`](super::TurnContext).

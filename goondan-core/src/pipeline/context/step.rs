@@ -10,7 +10,7 @@ use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::{AgentEvent, TurnInfo};
 use crate::name::{AgentName, ExtensionName, InstanceKey, ModelName, TraceId, TurnId};
 use crate::peers::AgentsApi;
-use crate::pipeline::{AnswerReviewer, Frame, Reviewer};
+use crate::pipeline::{AnswerReviewer, Frame, PieceTransformer, Reviewer, Transformer};
 
 /// The context of a step middleware: one model call and the tool calls that it asks for.
 ///
@@ -113,6 +113,50 @@ impl StepContext<'_> {
     // REVIEW-01
     pub fn review_after_streaming(&mut self, reviewer: impl AnswerReviewer) {
         self.review(Reviewer::new(reviewer, true));
+    }
+
+    /// Sets a transformer of the text of this step's answer, which changes it piece by piece before it is told or stored.
+    /// Call it before `next`.
+    ///
+    /// ```
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Plain;
+    /// # #[goondan::extension(name = "plain")]
+    /// # impl Plain {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Writes no exclamation marks.
+    /// #[middleware(step)]
+    /// async fn calm(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+    ///     ctx.transform_pieces(|piece: &str| piece.contains('!').then(|| piece.replace('!', ".")));
+    ///     next.run(ctx).await
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// What is stored is what was streamed. If several layers transform, the innermost one is first, and the next one
+    /// gets what it returns; reviewers get the whole. Text and reasoning pass the same transformers, part by part; tool
+    /// calls, files and blocks of the provider pass none. A text or reasoning that changes loses its data of the
+    /// provider, such as a signature. Prepared answers are transformed too; a recorded answer is not transformed again.
+    ///
+    /// A transformer that fails, or panics, fails the step, and nothing further is told. A step that is run again starts
+    /// without any. After `next`, the call logs a warning and changes nothing.
+    // REVIEW-01
+    pub fn transform_pieces(&mut self, transformer: impl PieceTransformer) {
+        self.transform(Transformer::new(transformer));
+    }
+
+    /// Sets a transformer, for a linkage.
+    #[doc(hidden)]
+    pub fn transform(&mut self, transformer: Transformer) {
+        // Only layers have the context.
+        if let Some(layer) = self.frame.running() {
+            self.host.transform(transformer, layer);
+        }
     }
 
     /// Sets a reviewer, for a linkage.
