@@ -32,6 +32,9 @@ of() { count --toggle-collect='counted::counted*' "$programs/counted" "$@"; }
 # The instructions of one layer: the difference of 64 layers in 100 turns.
 layer() { echo $((($(of "$1" 65) - $(of "$1" 1)) / 6400)); }
 
+# The instructions of one more piece of an answer: the difference of 1,000 pieces in 100 turns.
+piece() { echo $((($(of "$1" 1001) - $(of "$1" 1)) / 100000)); }
+
 # The instructions of the comparison of a request with the one before (CACHE-01), in all turns of a work: the difference
 # of two runs, since it is counted from the start of the program.
 prefix() { count --toggle-collect='*prefix::Prefixes::sent*' "$programs/counted" "$@"; }
@@ -52,6 +55,9 @@ start() {
   echo "a layer that projects a message: $(layer 'layers that project')"
   echo "a layer that prepares an answer: $(layer 'layers that prepare an answer')"
   echo "a layer that prepares a reply: $(layer 'layers that prepare a reply')"
+  echo "a layer that reviews the answer: $(layer 'layers that review')"
+  echo "a piece of an answer: $(piece pieces)"
+  echo "a piece through a transformer that changes nothing: $(piece 'transformed pieces')"
   echo "a layer of the step whose failures are skipped: $(layer 'skipping layers of the step')"
   echo "a turn of 3 steps, 2 tool calls, 10 layers of each kind: $(($(of turns 100) / 100))"
   echo "the same turn with a listener on all events: $(($(of 'observed turns' 100) / 100))"

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goondan::agent::AgentBuilder;
-use goondan::middleware::{MiddlewareOptions, OnError, ToolRequest};
-use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
+use goondan::middleware::{AnswerVerdict, MiddlewareOptions, ModelAnswer, OnError, ToolRequest};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::prelude::*;
 use goondan::tool::{Effect, ToolHandler, ToolItem};
@@ -69,6 +69,28 @@ impl goondan::middleware::Middleware<ToolCall> for Preparing {
     }
 }
 
+/// A step middleware whose reviewer keeps each answer.
+#[derive(Debug)]
+struct Reviewing;
+
+impl goondan::middleware::Middleware<Step> for Reviewing {
+    fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
+        ctx.review_answer(|_: &ModelAnswer| AnswerVerdict::Keep);
+        Box::pin(next.run(ctx))
+    }
+}
+
+/// A step middleware whose transformer changes nothing.
+#[derive(Debug)]
+struct Transforming;
+
+impl goondan::middleware::Middleware<Step> for Transforming {
+    fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
+        ctx.transform_pieces(|_: &str| None);
+        Box::pin(next.run(ctx))
+    }
+}
+
 /// The layers of an agent, and how it is measured. It is the config of the extension that registers them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct Layers {
@@ -84,6 +106,12 @@ pub struct Layers {
     pub preparing: usize,
     /// The number of layers around each tool call that prepare its reply.
     pub replying: usize,
+    /// The number of layers around each step that review its answer.
+    pub reviewing: usize,
+    /// The number of layers around each step that transform its pieces.
+    pub transforming: usize,
+    /// The number of pieces of each answer; 0 for a model that does not stream.
+    pub pieces: usize,
     /// The number of messages that are kept after a turn; 0 keeps all.
     pub keep: usize,
     /// Whether an extension listens to all events.
@@ -122,6 +150,12 @@ impl Bench {
         }
         for _ in 0..layers.preparing {
             api.pipeline().register(Step, Preparing, MiddlewareOptions::default())?;
+        }
+        for _ in 0..layers.reviewing {
+            api.pipeline().register(Step, Reviewing, MiddlewareOptions::default())?;
+        }
+        for _ in 0..layers.transforming {
+            api.pipeline().register(Step, Transforming, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.replying {
             api.pipeline().register(ToolCall, Preparing, MiddlewareOptions::default())?;
@@ -168,27 +202,41 @@ impl PlainTool for NoopTool {
 #[derive(Debug)]
 pub struct ToolCallingModel {
     calls: usize,
+    pieces: usize,
     requests: AtomicUsize,
 }
+
+/// A piece of an answer.
+const PIECE: &str = "done ";
 
 impl ToolCallingModel {
     /// A model that requests `calls` tool calls in every turn.
     pub fn new(calls: usize) -> Self {
-        Self { calls, requests: AtomicUsize::new(0) }
+        Self { calls, pieces: 0, requests: AtomicUsize::new(0) }
+    }
+
+    /// Sets the number of pieces in which answers are streamed.
+    #[must_use]
+    pub fn streaming(mut self, pieces: usize) -> Self {
+        self.pieces = pieces;
+        self
     }
 
     fn next(&self) -> ModelResponse {
         let step = self.requests.fetch_add(1, Ordering::Relaxed) % (self.calls + 1);
         if step == self.calls {
-            return ModelResponse::text("done");
+            return ModelResponse::text(PIECE.repeat(self.pieces.max(1)));
         }
         ModelResponse::tool_calls([ToolRequest::new(ToolCallId::random(), TOOL, json!({}))])
     }
 }
 
 impl Model for ToolCallingModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        Box::pin(async { Ok(self.next()) })
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            (0..self.pieces).for_each(|_| deltas.send(ModelDelta::Text { part: 0, text: PIECE }));
+            Ok(self.next())
+        })
     }
 }
 
@@ -218,7 +266,9 @@ pub fn by_hand(layers: Layers, calls: usize) -> Arc<by_hand::Agent> {
 
 /// Describes the agent of [`instance`], so that it can be given another store.
 pub fn builder(layers: Layers, calls: usize) -> AgentBuilder {
-    let agent = Agent::builder("bench").model(ToolCallingModel::new(calls)).extension::<Bench>(json!(layers));
+    let agent = Agent::builder("bench")
+        .model(ToolCallingModel::new(calls).streaming(layers.pieces))
+        .extension::<Bench>(json!(layers));
     let agent = if layers.asked { agent.observer(Counting::new([])) } else { agent };
     let agent = if layers.watched { agent.observer(Counting::new(EVERYTHING)) } else { agent };
     if layers.skipping { agent.on_error("bench", OnError::Skip) } else { agent }

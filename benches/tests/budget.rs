@@ -89,6 +89,21 @@ fn a_layer_allocates_its_own_future_and_nothing_else() {
     }
 }
 
+// REVIEW-01
+#[test]
+fn a_reviewer_that_keeps_and_a_transformer_that_changes_nothing_allocate_rarely() {
+    let layers = |reviewing| Layers { reviewing, keep: 20, ..Layers::default() };
+    let [few, many] = [1, 65].map(|depth| allocations(layers(depth), 0, 40));
+    println!("a layer that reviews: {} allocations", (many - few) as f64 / 64.0);
+    assert!(many - few <= 64 + 8, "its own future, and now and then more room for the others: {few}, {many}");
+    for transforming in [0, 1, 3] {
+        let layers = |pieces| Layers { transforming, pieces, keep: 20, ..Layers::default() };
+        let [few, many] = [1_000, 10_000].map(|pieces| allocations(layers(pieces), 0, 40));
+        println!("{transforming} transformers: {few} allocations in a turn of 1,000 pieces, {many} in one of 10,000");
+        assert!((few..=few + 4).contains(&many), "{transforming}: {few}, {many}");
+    }
+}
+
 /// Returns how often a run of `depth` layers of a library allocates, in the library and in the host.
 fn allocations_of_loaded(library: &Loaded, name: &str, depth: usize) -> u64 {
     let extension = |name| library.extension(Some(name)).unwrap();

@@ -153,10 +153,26 @@ typedef struct goondan_host_table_1_2 {
     void (*extension_show)(const void *handle, goondan_text shown);
 } goondan_host_table_1_2;
 
+/* Since 1.3. `kind` of a piece: 0 text, 1 reasoning. */
+typedef struct {
+    size_t size;
+    int32_t (*piece)(void *data, uint32_t kind, goondan_text piece, goondan_buffer *output);
+    int32_t (*end)(void *data, uint32_t kind, goondan_buffer *output);
+    void (*drop)(void *data);
+} goondan_transformer_table;
+
+typedef struct {
+    void *data;
+    const goondan_transformer_table *table;
+} goondan_transformer;
+
 /* Since 1.3; `base.base.size` says whether the host has it. */
 typedef struct goondan_host_table_1_3 {
     goondan_host_table_1_2 base;
     goondan_future (*run_ask)(const void *call, goondan_text question);
+    int32_t (*run_review)(const void *call, const goondan_object *reviewer, uint32_t after_streaming,
+                          goondan_buffer *error);
+    int32_t (*run_transform)(const void *call, const goondan_transformer *transformer, goondan_buffer *error);
 } goondan_host_table_1_3;
 
 typedef struct {

@@ -26,6 +26,9 @@ fn main() {
         "layers of the tool call" => turns(Layers { tool_call: number, ..one }, 1, 100),
         "layers that project" => turns(Layers { projecting: number, ..one }, 0, 100),
         "layers that prepare an answer" => turns(Layers { preparing: number, ..one }, 0, 100),
+        "layers that review" => turns(Layers { reviewing: number, ..one }, 0, 100),
+        "pieces" => turns(Layers { pieces: number, ..one }, 0, 100),
+        "transformed pieces" => turns(Layers { pieces: number, transforming: 1, ..one }, 0, 100),
         "layers that prepare a reply" => turns(Layers { replying: number, ..one }, 1, 100),
         "turns" => turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, ..one }, 2, number),
         "observed turns" => {

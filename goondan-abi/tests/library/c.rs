@@ -61,7 +61,9 @@ fn the_header_has_the_layout_of_the_tables() {
             run_send run_agents run_log run_progress result_read result_write result_release
         }
         HostTable1_2 = "host_table_1_2" { base extension_show }
-        HostTable1_3 = "host_table_1_3" { base run_ask }
+        HostTable1_3 = "host_table_1_3" { base run_ask run_review run_transform }
+        Transformer = "transformer" { data table }
+        TransformerTable = "transformer_table" { size piece end drop }
         Message = "message" { cursor next id role plain text }
         LogPlace = "log_place" { size name target file line level fields field_count }
         LogValue = "log_value" { kind bits text }
