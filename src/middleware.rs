@@ -12,10 +12,10 @@
 //! [`Next::catch`] also returns their failure, from which [`Failure::recover`] makes a result.
 
 pub use goondan_core::{
-    AnswerReviewer, AnswerVerdict, CacheUse, FailedTurn, Failure, FinishReason, IntoVerdict, Kind, LayerInfo,
-    Middleware, MiddlewareKind, MiddlewareOptions, ModelAnswer, ModelFinish, ModelInfo, ModelOptions, Next, OnError,
-    PieceKind, PieceTransformer, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat, Review,
-    Step, StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
-    ToolCallStatus, ToolCallSummary, ToolChoice, ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnInfo,
-    TurnResult,
+    AnswerReviewer, AnswerVerdict, CacheUse, FailedTurn, Failure, FinishReason, InputMasker, IntoVerdict, Kind,
+    LayerInfo, Middleware, MiddlewareKind, MiddlewareOptions, ModelAnswer, ModelFinish, ModelInfo, ModelOptions, Next,
+    OnError, PieceKind, PieceTransformer, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,
+    Review, Step, StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft,
+    ToolCallResult, ToolCallStatus, ToolCallSummary, ToolChoice, ToolError, ToolRequest, Turn, TurnContext, TurnDraft,
+    TurnInfo, TurnResult,
 };

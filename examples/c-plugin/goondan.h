@@ -173,6 +173,7 @@ typedef struct goondan_host_table_1_3 {
     int32_t (*run_review)(const void *call, const goondan_object *reviewer, uint32_t after_streaming,
                           goondan_buffer *error);
     int32_t (*run_transform)(const void *call, const goondan_transformer *transformer, goondan_buffer *error);
+    int32_t (*extension_mask_inputs)(const void *handle, const goondan_transformer *masker, goondan_buffer *error);
 } goondan_host_table_1_3;
 
 typedef struct {

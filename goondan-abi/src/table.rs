@@ -425,6 +425,10 @@ pub struct HostTable1_3 {
     /// Before `run_next`, and steps only.
     pub run_transform:
         unsafe extern "C" fn(call: *const c_void, transformer: *const Transformer, error: *mut Buffer) -> i32,
+    /// Since 1.3. Registers a masker of inputs, which the host owns from now on, whatever the status: a transformer whose
+    /// `piece` gets each text of an input as a whole. `end` is not called.
+    pub extension_mask_inputs:
+        unsafe extern "C" fn(handle: *const c_void, masker: *const Transformer, error: *mut Buffer) -> i32,
 }
 
 /// Since 1.3. Changes the text of an answer piece by piece.

@@ -38,5 +38,5 @@ pub use crate::crossing::CoreRun;
 pub use crate::error::WireError;
 pub use crate::extension::skipped_guard;
 pub use crate::pipeline::{
-    AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, Repair, Reviewer, Transformer, in_order,
+    AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, Repair, Reviewer, Transformer, in_order, mask_event,
 };

@@ -115,10 +115,10 @@ pub use tool::{
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
-    AnswerReviewer, AnswerVerdict, Failure, FinishReason, IntoVerdict, Kind, LayerInfo, Middleware, MiddlewareKind,
-    MiddlewareOptions, ModelAnswer, Next, OnError, PieceKind, PieceTransformer, Review, Step, StepContext, StepDraft,
-    StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError, ToolRequest, Turn,
-    TurnContext, TurnDraft, TurnResult,
+    AnswerReviewer, AnswerVerdict, Failure, FinishReason, InputMasker, IntoVerdict, Kind, LayerInfo, Middleware,
+    MiddlewareKind, MiddlewareOptions, ModelAnswer, Next, OnError, PieceKind, PieceTransformer, Review, Step,
+    StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
+    ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{

@@ -37,6 +37,7 @@ mod kinds;
 mod linkage;
 mod linkages;
 mod links;
+mod masked;
 mod model;
 mod model_requests;
 mod next;

@@ -123,6 +123,7 @@ impl Recorder {
     pub(crate) fn names(&self) -> Vec<String> {
         let name = |registration: &AnyRegistration| match registration {
             AnyRegistration::Middleware(_, options) => format!("middleware {}", options.name),
+            AnyRegistration::InputMasker(_) => "masker".to_owned(),
             AnyRegistration::Tool(item, _) => format!("tool {}", item.name),
             AnyRegistration::Subscription(pattern, _) => format!("on {pattern}"),
             AnyRegistration::Cleanup(_) => "cleanup".to_owned(),

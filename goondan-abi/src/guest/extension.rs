@@ -19,7 +19,8 @@ use super::log::{fields_json, level_number};
 use super::object::object;
 use super::parts::{Cleanup, PresentedTool, Subscriber, Tool};
 use super::runtime::RuntimeRef;
-use super::{host, host_1_2, missing};
+use super::transform::export_masker;
+use super::{host, host_1_2, host_1_3, missing, too_old};
 use crate::bytes::{answer, ask};
 use crate::future::{Imported, NoScope};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
@@ -137,6 +138,12 @@ impl ExtensionHost for GuestExtension {
                         self.register_object(TOOL_CALL, priority, &wire, object(name, Layer::new(info, layer)))
                     }
                 }
+            }
+            AnyRegistration::InputMasker(masker) => {
+                let Some(host) = host_1_3() else { return Err(too_old("maskers of inputs")) };
+                let masker = export_masker(name, masker);
+                // SAFETY: `self` owns the handle. The masker is borrowed for this function, and passed on to the host by it.
+                ask(|error| unsafe { (host.extension_mask_inputs)(self.handle.0, &raw const masker, error) }).map(drop)
             }
             AnyRegistration::Tool(item, handler) => {
                 let item = serde_json::to_vec(&WireToolItem::from(&*item))?;

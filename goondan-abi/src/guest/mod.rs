@@ -72,6 +72,12 @@ fn host_1_3() -> Option<&'static HostTable1_3> {
     HOST.get().filter(|_| has_all).map(|host| unsafe { &*host.0.cast() })
 }
 
+/// The error for a host that is too old for `what`.
+fn too_old(what: &str) -> Error {
+    let message = format!("this version of the program has no {what}");
+    Error::new(ErrorCode::EXT_COMPAT, message).suggest("run it with a newer goondan")
+}
+
 /// The error for a host that breaks the contract by not returning `what`.
 fn missing(what: &str) -> Error {
     Error::new(ErrorCode::EXT_RUNTIME, format!("the host gave no {what}"))

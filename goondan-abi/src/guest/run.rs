@@ -11,8 +11,7 @@ use goondan_core::host::{
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::linkage::{WireField, WireScope, WireToolItem};
 use goondan_core::{
-    AgentsHost, Decision, Error, ErrorCode, ExtensionName, LayerInfo, MessageEvent, Question, Result, Shown, ToolItem,
-    TurnInfo,
+    AgentsHost, Decision, Error, ExtensionName, LayerInfo, MessageEvent, Question, Result, Shown, ToolItem, TurnInfo,
 };
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
@@ -20,10 +19,10 @@ use serde_json::{Map, Value};
 use super::call::CallRef;
 use super::conversation::CallConversation;
 use super::fields::{Cached, KindFields, read_with};
-use super::host_1_3;
 use super::object::object;
 use super::review::GuestReviewer;
 use super::transform::export_transformer;
+use super::{host_1_3, too_old};
 use crate::bytes::ask;
 use crate::future::{Imported, NoScope};
 use crate::json_map;
@@ -196,11 +195,6 @@ impl AnswerHost for MiddlewareRun {
             self.refuse(error);
         }
     }
-}
-
-fn too_old(what: &str) -> Error {
-    let message = format!("this version of the program has no {what}");
-    Error::new(ErrorCode::EXT_COMPAT, message).suggest("run it with a newer goondan")
 }
 
 impl CallHost for MiddlewareRun {

@@ -1,10 +1,12 @@
 //! Transformers of pieces, which the host calls while the model answers.
 // REVIEW-01
 
+use std::borrow::Cow;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use goondan_core::host::Transformer;
-use goondan_core::{ExtensionName, PieceKind};
+use goondan_core::{ExtensionName, InputMasker, PieceKind, PieceTransformer, Result};
 
 use super::runtime::{RuntimeRef, RuntimeScope};
 use crate::bytes::answer;
@@ -21,6 +23,20 @@ const TABLE: &TransformerTable = &TransformerTable { size: size_of::<Transformer
 pub(super) fn export_transformer(extension: &ExtensionName, transformer: Transformer) -> table::Transformer {
     let data = Box::into_raw(Box::new(Data(transformer, extension.clone(), RuntimeRef::new())));
     table::Transformer { data: data.cast(), table: TABLE }
+}
+
+/// Passes the ownership of a masker of inputs of `extension` to the host.
+pub(super) fn export_masker(extension: &ExtensionName, masker: Arc<dyn InputMasker>) -> table::Transformer {
+    export_transformer(extension, Transformer::new(Masking(masker)))
+}
+
+/// A masker of inputs, as a transformer of texts that are no pieces.
+struct Masking(Arc<dyn InputMasker>);
+
+impl PieceTransformer for Masking {
+    fn piece<'p>(&mut self, _: PieceKind, text: &'p str) -> Result<Cow<'p, str>> {
+        Ok(self.0.mask(text)?.map_or(Cow::Borrowed(text), Cow::Owned))
+    }
 }
 
 fn kind(number: u32) -> PieceKind {

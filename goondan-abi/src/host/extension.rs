@@ -14,10 +14,11 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use super::object::{LibraryObject, LibraryTool};
+use super::transform::LibraryMasker;
 use crate::bytes::{answer, ask};
 use crate::future::{NoScope, export};
 use crate::panic::{catch, catch_or_log};
-use crate::table::{self, Buffer, Future, Object, Registration, Text};
+use crate::table::{self, Buffer, Future, Object, Registration, Text, Transformer};
 
 /// A change of a value of an extension, in a library.
 type ChangeFn = unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32;
@@ -112,6 +113,23 @@ pub(super) unsafe extern "C" fn register(
     let text = unsafe { registration.text.str() };
     // SAFETY: The contract requires a writable `error`.
     unsafe { answer(error, || extension.register(registration, text).map(|()| Some(Buffer::EMPTY))) }
+}
+
+pub(super) unsafe extern "C" fn mask_inputs(
+    handle: *const c_void,
+    masker: *const Transformer,
+    error: *mut Buffer,
+) -> i32 {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the masker valid for this call. It belongs to the host from now on.
+    let masker = unsafe { LibraryMasker::new(&*masker) };
+    let register = || {
+        let masker = AnyRegistration::InputMasker(Arc::new(masker));
+        extension.api.host().register(masker).map(|()| Some(Buffer::EMPTY))
+    };
+    // SAFETY: The contract requires a writable `error`.
+    unsafe { answer(error, register) }
 }
 
 pub(super) unsafe extern "C" fn state(handle: *const c_void, output: *mut Buffer) -> i32 {

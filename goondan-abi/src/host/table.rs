@@ -30,6 +30,7 @@ pub(super) static HOST: HostTable1_3 = HostTable1_3 {
     run_ask,
     run_review,
     run_transform,
+    extension_mask_inputs: extension::mask_inputs,
 };
 
 const BASE_TABLE: HostTable = HostTable {

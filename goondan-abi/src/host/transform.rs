@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use goondan_core::{PieceKind, PieceTransformer, Result};
+use goondan_core::{InputMasker, PieceKind, PieceTransformer, Result};
+use goondan_lock::Lock;
 
 use crate::bytes::ask;
 use crate::table::{PIECE_REASONING, PIECE_TEXT, Text, Transformer, TransformerTable};
@@ -51,6 +52,30 @@ impl PieceTransformer for LibraryTransformer {
         // SAFETY: As above.
         let rest = ask(|output| unsafe { entry(self.data, number(kind), output) })?;
         Ok(rest.map(|rest| rest.text()).unwrap_or_default())
+    }
+}
+
+/// A masker of inputs that a library has registered.
+pub(super) struct LibraryMasker(Lock<LibraryTransformer>);
+
+impl LibraryMasker {
+    /// Takes the ownership.
+    ///
+    /// # Safety
+    /// As that of [`LibraryTransformer::new`].
+    pub(super) unsafe fn new(masker: &Transformer) -> Self {
+        // SAFETY: The caller guarantees it.
+        Self(Lock::new(unsafe { LibraryTransformer::new(masker) }))
+    }
+}
+
+impl InputMasker for LibraryMasker {
+    fn mask(&self, text: &str) -> Result<Option<String>> {
+        // One at a time, as the contract of transformers has it.
+        Ok(match self.0.lock().piece(PieceKind::Text, text)? {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(masked) => Some(masked),
+        })
     }
 }
 

@@ -61,7 +61,7 @@ fn the_header_has_the_layout_of_the_tables() {
             run_send run_agents run_log run_progress result_read result_write result_release
         }
         HostTable1_2 = "host_table_1_2" { base extension_show }
-        HostTable1_3 = "host_table_1_3" { base run_ask run_review run_transform }
+        HostTable1_3 = "host_table_1_3" { base run_ask run_review run_transform extension_mask_inputs }
         Transformer = "transformer" { data table }
         TransformerTable = "transformer_table" { size piece end drop }
         Message = "message" { cursor next id role plain text }

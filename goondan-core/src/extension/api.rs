@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{AnyRegistration, EventsApi, ExtensionHost, StateApi};
 use crate::error::Result;
 use crate::log::Logger;
-use crate::pipeline::{Kind, Middleware, MiddlewareOptions};
+use crate::pipeline::{InputMasker, Kind, Middleware, MiddlewareOptions};
 use crate::tool::{ToolHandler, ToolItem};
 
 /// The handle of an extension in one conversation. `#[init]` and all other functions of an extension can take it.
@@ -140,6 +140,35 @@ impl PipelineApi<'_> {
         options: MiddlewareOptions,
     ) -> Result<()> {
         self.host.register(AnyRegistration::Middleware(K::erase(Arc::new(middleware)), options))
+    }
+
+    /// Adds a masker of inputs, which changes their texts before anything of them is stored: before the record of the turn
+    /// that an input begins, and before the message of one that joins a turn. Several of them run in the order in which
+    /// they were registered.
+    ///
+    /// ```
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Codes;
+    /// # #[goondan::extension(name = "codes", guard)]
+    /// # impl Codes {
+    /// #[init]
+    /// fn new(api: ExtensionApi) -> Result<Self> {
+    ///     api.pipeline().mask_inputs(|text: &str| text.contains("4711").then(|| text.replace("4711", "[code]")))?;
+    ///     Ok(Self)
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// It gets the input, and the texts of its parts, such as names of files; not the metadata of the event, which is the
+    /// program's. The message, `input()` of contexts, and what watches the turn have only what it returns. A masker that
+    /// fails or panics refuses the input, also with `onError: skip`.
+    ///
+    /// # Errors
+    /// `E_EXT_INIT` when registration is over: after `#[init]`.
+    // REVIEW-01
+    pub fn mask_inputs(&self, masker: impl InputMasker) -> Result<()> {
+        self.host.register(AnyRegistration::InputMasker(Arc::new(masker)))
     }
 }
 

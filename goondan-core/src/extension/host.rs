@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Event, EventHandler, EventPattern};
 use crate::log::LogHost;
 use crate::name::ExtensionName;
-use crate::pipeline::{AnyMiddleware, MiddlewareOptions};
+use crate::pipeline::{AnyMiddleware, InputMasker, MiddlewareOptions};
 use crate::shown::Shown;
 use crate::tool::{ToolHandler, ToolItem};
 
@@ -75,6 +75,8 @@ pub trait ExtensionHost: LogHost {
 pub enum AnyRegistration {
     /// A middleware.
     Middleware(AnyMiddleware, MiddlewareOptions),
+    /// A masker of inputs.
+    InputMasker(Arc<dyn InputMasker>),
     /// A tool.
     Tool(Arc<ToolItem>, Arc<dyn ToolHandler>),
     /// A subscription for the life of the extension.

@@ -4,11 +4,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan_core::host::panic::catch_panics;
-use goondan_core::host::{AnyMiddleware, Chain, in_order};
+use goondan_core::host::panic::{catch, catch_panics};
+use goondan_core::host::{AnyMiddleware, Chain, in_order, mask_event};
 use goondan_core::{
-    AnyRegistration, Error, ErrorCode, ExtensionApi, ExtensionName, Kind, LayerInfo, LogHost, Middleware,
-    MiddlewareKind, MiddlewareOptions, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
+    AgentEvent, AnyRegistration, Error, ErrorCode, ExtensionApi, ExtensionName, InputMasker, Kind, LayerInfo, LogHost,
+    Middleware, MiddlewareKind, MiddlewareOptions, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
 };
 use goondan_lock::Lock;
 
@@ -24,6 +24,7 @@ pub(crate) struct Registered {
     pub(crate) turn: Chain<Turn>,
     pub(crate) step: Chain<Step>,
     pub(crate) tool_call: Chain<ToolCall>,
+    maskers: Vec<(ExtensionName, Arc<dyn InputMasker>)>,
     /// Those of `#[init]`.
     tools: ToolRegistry,
     late: Arc<LateTools>,
@@ -122,7 +123,7 @@ async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>, limi
 impl Registered {
     /// Combines what `extensions` registered, in their order.
     fn combine(extensions: Vec<Arc<ActiveExtension>>, agent: &AgentSpec, late: Arc<LateTools>) -> Result<Self> {
-        let mut layers = Layers::default();
+        let (mut layers, mut maskers) = (Layers::default(), Vec::new());
         let mut tools = ToolRegistry::default();
         for active in &extensions {
             for registration in active.registrations() {
@@ -130,6 +131,7 @@ impl Registered {
                     AnyRegistration::Middleware(middleware, options) => {
                         layers.push(active, middleware, options);
                     }
+                    AnyRegistration::InputMasker(masker) => maskers.push((active.name().clone(), masker)),
                     AnyRegistration::Tool(item, handler) => add_tool(&mut tools, &agent.tools, active, item, handler)?,
                     AnyRegistration::Subscription(..) | AnyRegistration::Cleanup(_) => {}
                 }
@@ -140,11 +142,32 @@ impl Registered {
             turn: chain(layers.turn, &names, agent.policy.layer_timeout)?,
             step: chain(layers.step, &names, agent.policy.layer_timeout)?,
             tool_call: chain(layers.tool_call, &names, agent.policy.layer_timeout)?,
+            maskers,
             tools,
             late,
             with_late: Lock::default(),
             shared: Arc::clone(&agent.tools),
             extensions,
+        })
+    }
+
+    /// Masks the input of an event.
+    ///
+    /// # Errors
+    /// The failure of a masker.
+    // REVIEW-01
+    #[inline]
+    pub(crate) fn mask(&self, event: &mut AgentEvent) -> Result<()> {
+        if self.maskers.is_empty() { Ok(()) } else { self.mask_by_all(event) }
+    }
+
+    #[cold]
+    fn mask_by_all(&self, event: &mut AgentEvent) -> Result<()> {
+        self.maskers.iter().try_for_each(|(extension, masker)| {
+            mask_event(event, &mut |text| {
+                let masked = catch(|| masker.mask(text)).unwrap_or_else(|text| Err(Error::panicked(&text)));
+                masked.map_err(|error| error.at(extension, "masker of inputs"))
+            })
         })
     }
 

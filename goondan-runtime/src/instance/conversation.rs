@@ -116,10 +116,11 @@ impl OpenConversation {
     pub(super) async fn run(
         &mut self,
         slot: &InstanceSlot,
-        event: AgentEvent,
+        mut event: AgentEvent,
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
+        self.generation.registered.mask(&mut event)?;
         self.journaled.expire(Timestamp::now).await?;
         let info = match self.journaled.standing(&event).await? {
             // ASK-01: no layer runs before all is decided.

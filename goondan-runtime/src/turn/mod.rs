@@ -311,15 +311,18 @@ impl<'a> TurnRun<'a> {
         Ok(None)
     }
 
-    /// Lets the input of an event join the turn, unless it is one that was sent before, or has files that the model does
-    /// not take: its caller gets the answer or the error then.
+    /// Lets the input of an event join the turn, unless it is one that was sent before, has files that the model does not
+    /// take, or is refused by a masker: its caller gets the answer or the error then.
     // STEER-01
     #[cold]
     async fn join(&mut self, event: &AgentEvent) -> Result<()> {
-        if check_files(event, &*self.generations.first.spec.model).is_err() {
+        let mut event = event.clone();
+        if check_files(&event, &*self.generations.first.spec.model).is_err()
+            || self.generations.first.registered.mask(&mut event).is_err()
+        {
             return Ok(());
         }
-        if let Some(message) = self.journaled.join(event).await? {
+        if let Some(message) = self.journaled.join(&event).await? {
             self.joined.messages.push(message.id().clone());
             let event_id = event.id.clone();
             self.reporter

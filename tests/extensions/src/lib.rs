@@ -28,6 +28,7 @@ pub mod judged;
 pub mod kept;
 pub mod links;
 mod log;
+pub mod masked;
 pub mod model;
 pub mod model_requests;
 pub mod next;
