@@ -238,8 +238,8 @@ impl Call<'_> {
             CallContext::Turn(run) => &run.next,
             CallContext::Step(run) => &run.next,
             CallContext::ToolCall(run) => &run.next,
-            // SAFETY: The future borrows nothing.
             CallContext::Tool(_) | CallContext::Review(_) => {
+                // SAFETY: The future borrows nothing.
                 return unsafe { export(NoScope, async { Err(unknown("next")) }) };
             }
         };

@@ -122,8 +122,10 @@ pub(super) unsafe extern "C" fn mask_inputs(
 ) -> i32 {
     // SAFETY: The contract requires a handle of this host that was not released.
     let extension = unsafe { from_handle(handle) };
-    // SAFETY: The contract makes the masker valid for this call. It belongs to the host from now on.
-    let masker = unsafe { LibraryMasker::new(&*masker) };
+    // SAFETY: The contract makes the masker valid for this call.
+    let masker = unsafe { &*masker };
+    // SAFETY: It belongs to the host from now on.
+    let masker = unsafe { LibraryMasker::new(masker) };
     let register = || {
         let masker = AnyRegistration::InputMasker(Arc::new(masker));
         extension.api.host().register(masker).map(|()| Some(Buffer::EMPTY))

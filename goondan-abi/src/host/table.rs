@@ -290,8 +290,10 @@ unsafe extern "C" fn run_review(
 unsafe extern "C" fn run_transform(call: *const c_void, transformer: *const Transformer, error: *mut Buffer) -> i32 {
     // SAFETY: The contract requires a call of this host that is not over.
     let call = unsafe { from_handle(call) };
-    // SAFETY: The contract makes the transformer valid for this call. It belongs to the host from now on.
-    let transformer = unsafe { LibraryTransformer::new(&*transformer) };
+    // SAFETY: The contract makes the transformer valid for this call.
+    let transformer = unsafe { &*transformer };
+    // SAFETY: It belongs to the host from now on.
+    let transformer = unsafe { LibraryTransformer::new(transformer) };
     let transform = || {
         let transformer = host::Transformer::new(transformer);
         // SAFETY: The contract forbids the library to use the call for anything else at the same time.

@@ -65,7 +65,8 @@ impl StepRun<'_, '_> {
         let sent = AtomicBool::new(false);
         let tell = |delta: ModelDelta<'_>| {
             // A held answer is not kept as partial either: no layer has approved it yet.
-            if !held && !(reviewed && is_held(delta)) {
+            let is_told = !(held || reviewed && is_held(delta));
+            if is_told {
                 // Of what a restart discards, nothing was sent.
                 sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
                 partial.add(delta);
