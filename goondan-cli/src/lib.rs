@@ -77,6 +77,8 @@ use message_window as _;
 use oauth as _;
 #[cfg(feature = "plan")]
 use plan as _;
+#[cfg(feature = "redact")]
+use redact as _;
 #[cfg(feature = "retry")]
 use retry as _;
 #[cfg(feature = "shared")]

@@ -3,20 +3,19 @@
 /// Withholds answers that hold a key.
 #[goondan::extension(name = "output-guard", guard)]
 pub mod withhold_keys {
+    use goondan::middleware::{AnswerVerdict, ModelAnswer};
     use goondan::prelude::*;
 
     #[middleware(step, priority = -100)]
     async fn guard(ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        // What the model thinks too: a reviewer holds only what it says.
         ctx.hold_stream();
-        let result = next.run(ctx).await?;
-        let answer = ctx.conversation().iter().rev().find(|message| message.role() == Role::Assistant);
-        // The texts of all parts: also what the model thought, and the arguments of its calls.
-        let withheld = answer.filter(|answer| answer.texts().any(|text| text.contains("sk-")));
-        if let Some(answer) = withheld.map(|answer| answer.to_message()) {
-            let id = answer.id().clone();
-            ctx.emit(MessageEvent::replace(id, answer.with_content("I cannot tell you that.")));
-        }
-        Ok(result)
+        // The texts of all parts: also the arguments of its calls.
+        ctx.review_answer(|answer: &ModelAnswer| match answer.content().texts().any(|text| text.contains("sk-")) {
+            true => AnswerVerdict::replace("I cannot tell you that."),
+            false => AnswerVerdict::Keep,
+        });
+        next.run(ctx).await
     }
 }
 

@@ -1,32 +1,37 @@
 //! Redaction.
 
-/// Hides words that look like mail addresses from the model.
-#[goondan::extension(name = "redact", guard)]
-pub mod redact {
+/// Hides words that look like mail addresses.
+#[goondan::extension(name = "hide-addresses", guard)]
+pub mod hide_addresses {
     use std::borrow::Cow;
 
+    use goondan::middleware::{AnswerVerdict, ModelAnswer};
     use goondan::prelude::*;
 
-    fn redacted(text: &str) -> Cow<'_, str> {
+    fn hidden(text: &str) -> Cow<'_, str> {
         let words = text.split(' ').map(|word| if word.contains('@') { "[address]" } else { word });
         words.collect::<Vec<_>>().join(" ").into()
     }
 
-    #[middleware(turn, priority = -100)]
-    async fn input(ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        // All parts: the texts, and the names of files.
-        let redacted = ctx.conversation().iter().next_back().and_then(|message| message.map_text(redacted));
-        if let Some(message) = redacted {
-            ctx.emit(MessageEvent::replace(message.id().clone(), message));
-        }
+    #[init]
+    fn init(api: ExtensionApi) -> Result<()> {
+        api.pipeline().mask_inputs(|text: &str| text.contains('@').then(|| hidden(text).into_owned()))
+    }
+
+    #[middleware(step, priority = 1000)]
+    async fn answer(ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        ctx.review_answer(|answer: &ModelAnswer| match answer.content().texts().any(|text| text.contains('@')) {
+            true => AnswerVerdict::replace(answer.content().clone().map_text(hidden)),
+            false => AnswerVerdict::Keep,
+        });
         next.run(ctx).await
     }
 
-    #[middleware(toolCall, priority = -100)]
+    #[middleware(toolCall, priority = 1000)]
     async fn output(ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let mut result = next.run(ctx).await?;
         // An error too.
-        result.map_text(redacted);
+        result.map_text(hidden);
         Ok(result)
     }
 }
@@ -39,7 +44,7 @@ mod tests {
     use goondan::model::ScriptItem;
     use goondan::testing::Chat;
 
-    use super::redact;
+    use super::hide_addresses;
 
     /// Has something to hide.
     #[goondan::extension(name = "people")]
@@ -57,6 +62,12 @@ mod tests {
         async fn lose() -> Result<()> {
             Err(Error::msg("ada@example.org is unknown"))
         }
+
+        /// Lists persons.
+        #[tool(effect = read)]
+        async fn list() -> Result<goondan::Value> {
+            Ok(goondan::json!({ "people": [{ "mail": "ada@example.org" }] }))
+        }
     }
 
     #[tokio::test]
@@ -64,17 +75,22 @@ mod tests {
         let script = [
             ScriptItem::call("people__find", json!({})),
             ScriptItem::call("people__lose", json!({})),
-            ScriptItem::say("done"),
+            ScriptItem::call("people__list", json!({})),
+            ScriptItem::say("it is ada@example.org").reasoning("bob@example.org asks"),
         ];
-        let chat = Chat::with::<redact::Extension>(json!({})).with::<people::Extension>(json!({}));
+        let chat = Chat::with::<hide_addresses::Extension>(json!({})).with::<people::Extension>(json!({}));
         let chat = chat.script(script).start().await?;
         let letter = FilePart::new("text/plain", "https://example.org/letter").named("to ada@example.org.txt");
         let input = TextPart::new("I am bob@example.org and look for Ada");
-        chat.say(AgentEvent::content([input.into(), letter.into()])).await?;
+        let said = chat.say(AgentEvent::content([input.into(), letter.into()])).await?;
+        assert_eq!(said.text(), "it is [address]");
         let transcript = chat.last_request().transcript();
         assert_eq!(transcript[0], "user: I am [address] and look for Ada [text/plain to [address]]");
         assert_eq!(transcript[2], "tool: write to [address] or call");
         assert!(transcript[4].starts_with("tool: error E_EXT_RUNTIME: [address] is unknown"), "{transcript:?}");
+        assert!(transcript[6].contains("[address]"), "{transcript:?}");
+        let stored = format!("{:?}", chat.instance().messages().await?);
+        assert!(!stored.contains('@'), "{stored}");
         Ok(())
     }
 }

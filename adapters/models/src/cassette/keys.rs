@@ -6,37 +6,12 @@ use std::iter::once;
 use std::sync::LazyLock;
 
 use goondan_core::secret::mask;
+use goondan_keys::RULES;
 use regex::Regex;
-
-/// What keys of services look like. The tests have an example of each.
-const RULES: [(&str, &str); 22] = [
-    ("of a provider of models", r"(?:sk-|gsk_|xai-|pplx-|r8_|tvly-)[A-Za-z0-9_-]{16,}"),
-    ("of Google", r"AIza[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}"),
-    ("of GitHub", r"gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"),
-    ("of GitLab", r"gl(?:pat|dt|rt|ptt|ft|soat)-[A-Za-z0-9_-]{16,}"),
-    ("of AWS", r"(?:AKIA|ASIA|ABIA)[A-Z0-9]{16,}"),
-    ("of AWS", r#"(?i:aws_?secret_?(?:access_?)?key|secretaccesskey)[\\"'\s:=]{1,8}[A-Za-z0-9/+]{40}"#),
-    ("of Azure", r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{32,}"),
-    ("of Slack", r"xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"),
-    ("of Slack", r"https://hooks\.slack\.com/services/[A-Za-z0-9/]{16,}"),
-    ("of Stripe", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{16,}"),
-    ("of Twilio", r"SK[0-9a-f]{32}"),
-    ("of SendGrid", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("of Hugging Face", r"(?:hf|api_org)_[A-Za-z0-9]{16,}"),
-    ("of a registry", r"npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{16,}|cio[A-Za-z0-9]{32}|dckr_pat_[A-Za-z0-9_-]{16,}"),
-    ("of a cloud", r"do[opr]_v1_[0-9a-f]{32,}|shp(?:at|ca|pa|ss)_[A-Za-z0-9]{16,}|hvs\.[A-Za-z0-9_-]{16,}"),
-    ("of a service", r"(?:lin_api|ntn|secret|figd|sntrys|dapi|PMAK)[_-]?[A-Za-z0-9_-]{32,}"),
-    ("of Telegram", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
-    ("in a web token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    ("in a header", r"(?i:bearer) +[A-Za-z0-9._~+/-]{16,}"),
-    ("in a header", r"(?i:basic) +[A-Za-z0-9+/]{16,}={0,2}"),
-    ("in an address", r#"[a-z][a-z0-9+.-]{1,20}://[^\s:/@"'\\]{1,64}:[^\s/@"'\\]{8,}@"#),
-    ("in a file", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|AGE-SECRET-KEY-1[A-Z0-9]{16,}"),
-];
 
 /// The rules, one group each, after a character that keys do not have.
 static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let groups: Vec<_> = RULES.iter().map(|(_, rule)| format!("({rule})")).collect();
+    let groups: Vec<_> = RULES.iter().map(|rule| format!("({})", rule.pattern)).collect();
     Regex::new(&format!("(?:^|[^A-Za-z0-9_-]|\\\\[nrt])(?:{})", groups.join("|"))).ok()
 });
 
@@ -58,11 +33,9 @@ pub(super) fn find(text: &str) -> Option<String> {
 /// Returns what looks like a key in the text as it is.
 fn rule(text: &str) -> Option<String> {
     KEY.as_ref()?.captures_iter(text).find_map(|found| {
-        let (rule, (kind, _)) = (1..).zip(&RULES).find(|(group, _)| found.get(*group).is_some())?;
-        let key = found.get(rule)?.as_str();
-        // Words joined by hyphens have no digits; the first line of a file need not have one.
-        let is_key = key.starts_with('-') || key.bytes().any(|byte| byte.is_ascii_digit());
-        is_key.then(|| format!("`{}…` looks like a key {kind}", key.get(..4).unwrap_or_default()))
+        let (rule, key) = (1..).zip(&RULES).find_map(|(group, rule)| Some((rule, found.get(group)?.as_str())))?;
+        let start = key.get(..4).unwrap_or_default();
+        rule.is_key(key).then(|| format!("`{start}…` looks like a key {}", rule.service))
     })
 }
 

@@ -25,6 +25,7 @@ use message_window as _;
 use oauth as _;
 use plan as _;
 use recipes as _;
+use redact as _;
 use retry as _;
 use shared as _;
 use skills as _;

@@ -24,6 +24,7 @@ mod oauth;
 mod plan;
 mod presented;
 mod recipes;
+mod redact;
 mod resumed;
 mod retry;
 mod rewound;

@@ -241,7 +241,7 @@ pub(super) fn cases() -> Vec<Case> {
         case("context from a search", "Found: where to go", two_steps(), |agent, _| {
             agent.recipe("search", json!({ "documents": ["where to go"] }))
         }),
-        case("redaction", "[address]", redacted(), |agent, _| agent.recipe("redact", json!({}))),
+        case("redaction", "[address]", redacted(), |agent, _| agent.recipe("hide-addresses", json!({}))),
         case("a guard of answers", "I cannot tell you that.", redacted(), |agent, _| {
             agent.recipe("output-guard", json!({}))
         }),

@@ -1,0 +1,73 @@
+//! Redaction of an answer while it is streamed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use goondan::middleware::{PieceKind, PieceTransformer};
+use goondan::prelude::*;
+use regex_automata::hybrid::dfa::Cache;
+
+use crate::rules::Found;
+use crate::told::Told;
+
+/// Redacts pieces. What may become something that is looked for is kept back until it is known.
+pub(crate) struct Stream {
+    told: Arc<Told>,
+    caches: Vec<Cache>,
+    /// The character that was told last, which a rule may look at, and then what is kept back.
+    text: String,
+    /// Where what is kept back begins.
+    from: usize,
+}
+
+impl Stream {
+    pub(crate) fn new(told: Arc<Told>) -> Self {
+        let caches = told.rules.caches();
+        Self { told, caches, text: String::new(), from: 0 }
+    }
+
+    /// Returns what is told of the text up to `end`, with what was found in it replaced, and keeps the rest.
+    fn tell(&mut self, end: usize, found: &[Found]) -> Result<String> {
+        let told = &found[..found.partition_point(|found| found.end <= end)];
+        let (mut out, mut at) = (String::new(), self.from);
+        for one in told {
+            out.push_str(&self.text[at..one.start]);
+            out.push_str(&self.told.rules.replacement(*one, &self.text)?);
+            at = one.end;
+        }
+        out.push_str(&self.text[at..end]);
+        self.told.found("answers", told);
+        let last = self.text[..end].chars().next_back().map_or(0, char::len_utf8);
+        self.text.drain(..end - last);
+        self.from = last;
+        Ok(out)
+    }
+}
+
+impl PieceTransformer for Stream {
+    fn piece<'p>(&mut self, _: PieceKind, piece: &'p str) -> Result<Cow<'p, str>> {
+        let kept = self.text.len() - self.from;
+        self.text.push_str(piece);
+        let mut held_from = self.told.rules.held_from(&mut self.caches, &self.text, self.from);
+        let found = self.told.rules.find(&self.text, self.from);
+        // What overlaps what is held is held as a whole.
+        if let Some(over) = found.iter().find(|found| found.start < held_from && held_from < found.end) {
+            held_from = over.start;
+        }
+        if kept == 0 && held_from == self.text.len() && found.is_empty() {
+            let last = self.text.chars().next_back().map_or(0, char::len_utf8);
+            self.text.drain(..self.text.len() - last);
+            self.from = last;
+            return Ok(Cow::Borrowed(piece));
+        }
+        self.tell(held_from, &found).map(Cow::Owned)
+    }
+
+    fn end(&mut self, _: PieceKind) -> Result<String> {
+        let found = self.told.rules.find(&self.text, self.from);
+        let rest = self.tell(self.text.len(), &found);
+        self.text.clear();
+        self.from = 0;
+        rest
+    }
+}

@@ -1,0 +1,46 @@
+//! What was found, as it is counted on the bus.
+
+use std::collections::BTreeMap;
+
+use goondan::prelude::*;
+
+use crate::rules::{Found, Rules};
+
+/// The payload of `redact.masked`.
+#[derive(Debug, Serialize)]
+struct Masked<'a> {
+    /// Where: `inputs`, `answers` or `tools`.
+    place: &'a str,
+    /// How often each kind was found.
+    kinds: BTreeMap<&'a str, usize>,
+}
+
+/// The rules, and where is told what they find.
+pub(crate) struct Told {
+    pub(crate) rules: Rules,
+    pub(crate) api: ExtensionApi,
+}
+
+impl Told {
+    /// Tells how often something was found, and not what.
+    pub(crate) fn found(&self, place: &str, found: &[Found]) {
+        if found.is_empty() {
+            return;
+        }
+        let mut kinds = BTreeMap::new();
+        for one in found {
+            *kinds.entry(self.rules.rules[one.rule].name.as_str()).or_default() += 1;
+        }
+        self.api.events().emit("redact.masked", (Masked { place, kinds },));
+    }
+
+    /// Returns the text with what is found in it replaced, if there is something.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn redacted(&self, place: &str, text: &str) -> Result<Option<String>> {
+        let Some((text, found)) = self.rules.redacted(text)? else { return Ok(None) };
+        self.found(place, &found);
+        Ok(Some(text))
+    }
+}

@@ -1,0 +1,2 @@
+//! The library `redact`.
+use redact as _;
