@@ -165,7 +165,7 @@ impl Rules {
             Action::Mask => Ok(format!("[{}]", rule.name)),
             Action::Hash => Ok(format!("[{}:{}]", rule.name, self.hash(&text[found.start..found.end]))),
             Action::Refuse => {
-                let message = format!("it has something of the kind `{}`, which must not be there", rule.name);
+                let message = format!("a text has something of the kind `{}`, which is refused here", rule.name);
                 Err(Error::new("E_REDACT_REFUSED", message).suggest("leave it out"))
             }
         }
