@@ -10,6 +10,7 @@ mod careful;
 mod drawing;
 mod first;
 mod helpful;
+mod judged;
 mod order;
 mod provider;
 mod recipes;
