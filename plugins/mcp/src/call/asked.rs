@@ -19,22 +19,34 @@ pub(super) async fn hearing<T>(ctx: &ToolContext<'_>, mut heard: Receiver<Said>,
             // What was said before the answer is told before it.
             biased;
             Some(said) = heard.recv() => said,
-            answer = &mut answer => return answer,
-        };
-        match said {
-            Said::Progress { done, total, text } => ctx.progress(done, total, &visible(&text)),
-            Said::Logged(level, text) => ctx.logger().log(level, text),
-            Said::Asked(asked) => {
-                let mut answered = pin!(answered(ctx, asked));
-                tokio::select! {
-                    biased;
-                    () = &mut answered => {}
-                    // The call has ended, and its question with it.
-                    answer = &mut answer => return answer,
+            answer = &mut answer => {
+                // It may have come since `heard` was looked at, and what was said before it too.
+                while let Ok(said) = heard.try_recv() {
+                    tell(ctx, said);
                 }
+                return answer;
+            }
+        };
+        if let Some(asked) = tell(ctx, said) {
+            let mut answered = pin!(answered(ctx, asked));
+            tokio::select! {
+                biased;
+                () = &mut answered => {}
+                // The call has ended, and its question with it.
+                answer = &mut answer => return answer,
             }
         }
     }
+}
+
+/// Tells what a server says of a call. Returns what it asks.
+fn tell(ctx: &ToolContext<'_>, said: Said) -> Option<Asked> {
+    match said {
+        Said::Progress { done, total, text } => ctx.progress(done, total, &visible(&text)),
+        Said::Logged(level, text) => ctx.logger().log(level, text),
+        Said::Asked(asked) => return Some(asked),
+    }
+    None
 }
 
 /// Asks the person, unless the server takes its question back.
