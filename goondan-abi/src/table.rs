@@ -408,8 +408,8 @@ pub struct HostTable1_3 {
     /// Since 1.3. Asks the person a live question, which is JSON as in the field `ask`, and waits for the answer. The
     /// output is the JSON value of the answer. Tools only.
     pub run_ask: unsafe extern "C" fn(call: *const c_void, question: Text) -> Future,
-    /// Since 1.3. Sets a reviewer of the answer of the step, which the host owns from now on, whatever the status. Pieces of
-    /// the answer are told before its verdict if `after_streaming` is 1. Before `run_next`, and steps only.
+    /// Since 1.3. Sets a reviewer of the answer of the step, which the host owns from now on, whatever the status.
+    /// Pieces of the answer are told before its verdict if `after_streaming` is 1. Before `run_next`, and steps only.
     ///
     /// Each call of the reviewer has the answer as `input`: JSON with its `content`, as in a message, and if present
     /// `usage`, `finishReason`, `model`, `preparedBy`. Its `call` is only for `run_request`, `run_send`,
@@ -421,11 +421,12 @@ pub struct HostTable1_3 {
         after_streaming: u32,
         error: *mut Buffer,
     ) -> i32,
-    /// Since 1.3. Sets a transformer of the text of the step's answer, which the host owns from now on, whatever the status.
-    /// Before `run_next`, and steps only.
+    /// Since 1.3. Sets a transformer of the text of the step's answer, which the host owns from now on, whatever the
+    /// status. Before `run_next`, and steps only.
     pub run_transform:
         unsafe extern "C" fn(call: *const c_void, transformer: *const Transformer, error: *mut Buffer) -> i32,
-    /// Since 1.3. Registers a masker of inputs, which the host owns from now on, whatever the status: a transformer whose
+    /// Since 1.3. Registers a masker of inputs, which the host owns from now on, whatever the status: a transformer
+    /// whose
     /// `piece` gets each text of an input as a whole. `end` is not called.
     pub extension_mask_inputs:
         unsafe extern "C" fn(handle: *const c_void, masker: *const Transformer, error: *mut Buffer) -> i32,
@@ -445,8 +446,8 @@ pub struct Transformer {
 pub struct TransformerTable {
     /// The size of this table in bytes.
     pub size: usize,
-    /// Writes the text that is told and stored of a piece, and of what was kept back before; or returns [`NONE`] if that is
-    /// the piece as it is. `kind`: 0 text, 1 reasoning.
+    /// Writes the text that is told and stored of a piece, and of what was kept back before; or returns [`NONE`] if
+    /// that is the piece as it is. `kind`: 0 text, 1 reasoning.
     pub piece: unsafe extern "C" fn(data: *mut c_void, kind: u32, piece: Text, output: *mut Buffer) -> i32,
     /// Writes the text that was kept back of a part of the answer, which has ended; or returns [`NONE`].
     pub end: unsafe extern "C" fn(data: *mut c_void, kind: u32, output: *mut Buffer) -> i32,

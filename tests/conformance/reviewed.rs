@@ -394,7 +394,8 @@ async fn interrupted(plan: &Arc<Plan>, goes_on: GoesOn, waits: bool) -> Vec<Stri
     messages.iter().map(line).collect()
 }
 
-/// Interrupted at any write, a turn ends as if it had not been, and an answer that is recorded is reviewed no second time.
+/// Interrupted at any write, a turn ends as if it had not been, and an answer that is recorded is reviewed no second
+/// time.
 #[both_linkages]
 #[covers("REVIEW-01", "RESUME-01")]
 async fn a_turn_that_is_interrupted_has_each_verdict_once() {

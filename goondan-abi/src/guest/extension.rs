@@ -142,7 +142,8 @@ impl ExtensionHost for GuestExtension {
             AnyRegistration::InputMasker(masker) => {
                 let Some(host) = host_1_3() else { return Err(too_old("maskers of inputs")) };
                 let masker = export_masker(name, masker);
-                // SAFETY: `self` owns the handle. The masker is borrowed for this function, and passed on to the host by it.
+                // SAFETY: `self` owns the handle. The masker is borrowed for this function, and passed on to the host
+                // by it.
                 ask(|error| unsafe { (host.extension_mask_inputs)(self.handle.0, &raw const masker, error) }).map(drop)
             }
             AnyRegistration::Tool(item, handler) => {

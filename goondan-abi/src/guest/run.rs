@@ -178,8 +178,8 @@ impl AnswerHost for MiddlewareRun {
         let after_streaming = reviewer.after_streaming.into();
         let object = object(&layer.extension, GuestReviewer(reviewer));
         let call = self.call.raw();
-        // SAFETY: By the contract of `CallRef::new`, the call is valid, and the object is borrowed for this function, and
-        // passed on to the host by it.
+        // SAFETY: By the contract of `CallRef::new`, the call is valid, and the object is borrowed for this function,
+        // and passed on to the host by it.
         let set = ask(|error| unsafe { (host.run_review)(call, &raw const object, after_streaming, error) });
         if let Err(error) = set {
             self.refuse(error);

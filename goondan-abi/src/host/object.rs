@@ -130,8 +130,8 @@ impl AnswerReviewer for LibraryReviewer {
     async fn review(&self, review: Review<'_>) -> Result<AnswerVerdict> {
         let call = self.0.call_with(CallContext::Review(NonNull::from(&review).cast()));
         let input = serde_json::to_vec(review.answer())?;
-        // SAFETY: `call` and `review` are locals of this future, which was pinned before it was polled. The future of the
-        // library is a temporary of this statement, so it is dropped before them.
+        // SAFETY: `call` and `review` are locals of this future, which was pinned before it was polled. The future of
+        // the library is a temporary of this statement, so it is dropped before them.
         let output = unsafe { self.0.call(CallHandle::new(&call), &input) }.await?;
         from_json::<WireVerdict>(output.bytes()).map(AnswerVerdict::from)
     }

@@ -142,9 +142,9 @@ impl PipelineApi<'_> {
         self.host.register(AnyRegistration::Middleware(K::erase(Arc::new(middleware)), options))
     }
 
-    /// Adds a masker of inputs, which changes their texts before anything of them is stored: before the record of the turn
-    /// that an input begins, and before the message of one that joins a turn. Several of them run in the order in which
-    /// they were registered.
+    /// Adds a masker of inputs, which changes their texts before anything of them is stored: before the record of the
+    /// turn that an input begins, and before the message of one that joins a turn. Several of them run in the order in
+    /// which they were registered.
     ///
     /// ```
     /// use goondan::prelude::*;
@@ -160,9 +160,9 @@ impl PipelineApi<'_> {
     /// # }
     /// ```
     ///
-    /// It gets the input, and the texts of its parts, such as names of files; not the metadata of the event, which is the
-    /// program's. The message, `input()` of contexts, and what watches the turn have only what it returns. A masker that
-    /// fails or panics refuses the input, also with `onError: skip`.
+    /// It gets the input, and the texts of its parts, such as names of files; not the metadata of the event, which is
+    /// the program's. The message, `input()` of contexts, and what watches the turn have only what it returns. A masker
+    /// that fails or panics refuses the input, also with `onError: skip`.
     ///
     /// # Errors
     /// `E_EXT_INIT` when registration is over: after `#[init]`.

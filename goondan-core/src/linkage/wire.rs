@@ -270,9 +270,9 @@ pub enum WireVerdict {
     },
     /// The model is asked again.
     AskAgain {
-        /// What is wrong.
+        /// The words for the model.
         words: String,
-        /// How often in a row.
+        /// The most times in a row.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_most: Option<u32>,
     },

@@ -1,4 +1,4 @@
-//! What becomes of an input before anything of it is stored.
+//! Maskers, which change an input before anything of it is stored.
 // REVIEW-01
 
 use crate::conversation::Content;
@@ -8,9 +8,9 @@ use crate::event::AgentEvent;
 /// Masks the texts of inputs before anything of them is stored. An extension registers one with
 /// [`PipelineApi::mask_inputs`](crate::PipelineApi::mask_inputs).
 ///
-/// A closure is a masker: it takes a `&str`, and returns the text that it becomes, or `None` if it does not change. It must
-/// be pure: the same text becomes the same, and what it returns stays as it is. An event that is sent again is the same
-/// event only then.
+/// A closure is a masker: it takes a `&str`, and returns the text that it becomes, or `None` if it does not change. It
+/// must be pure: the same text becomes the same, and what it returns stays as it is. An event that is sent again is the
+/// same event only then.
 pub trait InputMasker: Send + Sync + 'static {
     /// Returns what a text becomes, or `None` if it does not change.
     ///

@@ -173,8 +173,8 @@ impl fmt::Debug for Review<'_> {
 /// Judges answers of the model before they are stored or acted upon. A step layer sets it with
 /// [`StepContext::review_answer`](crate::StepContext::review_answer).
 ///
-/// A closure that takes a [`ModelAnswer`] and returns an [`AnswerVerdict`], or a `Result` of one, is a reviewer. So is a
-/// type with this trait, whose function may wait, for example for another model:
+/// A closure that takes a [`ModelAnswer`] and returns an [`AnswerVerdict`], or a `Result` of one, is a reviewer. So is
+/// a type with this trait, whose function may wait, for example for another model:
 ///
 /// ```
 /// use goondan::agent::AgentRequest;

@@ -1,4 +1,4 @@
-//! What becomes of the pieces of an answer while they are streamed.
+//! Transformers, which change the pieces of an answer while they are streamed.
 // REVIEW-01, D-37
 
 use std::borrow::Cow;
@@ -19,8 +19,8 @@ pub enum PieceKind {
 /// Transforms the text of an answer piece by piece, before it is told and stored. A step layer sets it with
 /// [`StepContext::transform_pieces`](crate::StepContext::transform_pieces).
 ///
-/// A closure is a transformer of single pieces: it takes a `&str`, and returns the text that it becomes, or `None` if it
-/// does not change. One that must see more than a piece, such as a
+/// A closure is a transformer of single pieces: it takes a `&str`, and returns the text that it becomes, or `None` if
+/// it does not change. One that must see more than a piece, such as a
 /// word that is cut, keeps the end of a piece back until the next one:
 ///
 /// ```
@@ -66,8 +66,8 @@ pub trait PieceTransformer: Send + 'static {
     /// The step fails, also with `onError: skip`: what was kept back is not known any more.
     fn piece<'p>(&mut self, kind: PieceKind, piece: &'p str) -> Result<Cow<'p, str>>;
 
-    /// Returns what was kept back of a part of the answer that has ended. The next piece belongs to another part. If the
-    /// model begins its answer again, what this returns is dropped.
+    /// Returns what was kept back of a part of the answer that has ended. The next piece belongs to another part. If
+    /// the model begins its answer again, what this returns is dropped.
     ///
     /// # Errors
     /// As those of [`PieceTransformer::piece`].

@@ -1,7 +1,7 @@
 //! What the directives of middlewares have in common: they are taken before `next` has reached the core.
 
 use goondan_core::host::Directive;
-use goondan_core::{Conversation, Error, ExtensionName, MiddlewareKind, Result};
+use goondan_core::{Conversation, Error, ExtensionName, LayerInfo, MiddlewareKind, Result};
 
 /// A part of a step that takes the directives of one type.
 pub(super) trait Directed<D: Directive> {
@@ -21,6 +21,16 @@ pub(super) trait Directed<D: Directive> {
 #[cold]
 pub(super) fn warn_late(method: &str, by: &ExtensionName) {
     tracing::warn!(extension = %by, "`{method}` changed nothing: it was called after `next`");
+}
+
+/// Names what a layer has set, such as a `reviewer`, in an error of it.
+#[cold]
+pub(super) fn at_part(error: Error, what: &str, layer: &LayerInfo) -> Error {
+    let part = match layer.function.as_ref() {
+        "" => what.to_owned(),
+        function => format!("{what} of `{function}`"),
+    };
+    error.at(&layer.extension, part)
 }
 
 /// Names the layer of an error.

@@ -311,8 +311,8 @@ impl<'a> TurnRun<'a> {
         Ok(None)
     }
 
-    /// Lets the input of an event join the turn, unless it is one that was sent before, has files that the model does not
-    /// take, or is refused by a masker: its caller gets the answer or the error then.
+    /// Lets the input of an event join the turn, unless it is one that was sent before, has files that the model does
+    /// not take, or is refused by a masker: its caller gets the answer or the error then.
     // STEER-01
     #[cold]
     async fn join(&mut self, event: &AgentEvent) -> Result<()> {

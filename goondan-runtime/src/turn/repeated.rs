@@ -116,8 +116,8 @@ fn repairs_before(index: u32, reached: &[(usize, Reached)]) -> u32 {
     repairs
 }
 
-/// Returns what reviewers let the model be told in the step that was interrupted: what is recorded since the last answer
-/// of the model that was used, before that step.
+/// Returns what reviewers let the model be told in the step that was interrupted: what is recorded since the last
+/// answer of the model that was used, before that step.
 pub(super) fn corrections(journaled: &JournaledConversation) -> Vec<AskedAgain> {
     let reached = &journaled.facts.reached;
     let interrupted = reached.iter().rposition(|(_, what)| matches!(what, Reached::Step(_))).unwrap_or_default();

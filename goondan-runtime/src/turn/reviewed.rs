@@ -2,14 +2,14 @@
 // REVIEW-01, D-37
 
 use goondan_core::host::panic::{catch, catch_panics};
-use goondan_core::host::{ConversationExt, Repair, Reviewer, StepResultExt};
+use goondan_core::host::{ConversationExt, PartExt, Repair, Reviewer, StepResultExt};
 use goondan_core::{
     AnswerVerdict, Content, Error, ExtensionName, LayerInfo, MiddlewareKind, ModelAnswer, OnError, Part, Result,
     Review, StepResult,
 };
 
 use super::answer::{Answer, classify};
-use super::directed::at_layer;
+use super::directed::{at_layer, at_part};
 use super::model_call::correct_calls;
 use super::prepared::unusable;
 use super::reviewers::{Reviewed, is_held};
@@ -34,7 +34,7 @@ impl StepRun<'_, '_> {
                     self.skip(layer, error);
                     continue;
                 }
-                Err(error) => return Err(self.retract(at_reviewer(error, layer))),
+                Err(error) => return Err(self.retract(at_part(error, "reviewer", layer))),
             };
             match verdict {
                 AnswerVerdict::Replace(content) => {
@@ -43,7 +43,7 @@ impl StepRun<'_, '_> {
                     original.get_or_insert(before);
                     replaced_by = Some(by.clone());
                 }
-                AnswerVerdict::Refuse(error) => return Err(self.retract(at_reviewer(error, layer))),
+                AnswerVerdict::Refuse(error) => return Err(self.retract(at_part(error, "reviewer", layer))),
                 AnswerVerdict::AskAgain { words, at_most, .. } => {
                     tracing::info!(
                         turn = %self.turn.info.turn, step = self.index, extension = %by,
@@ -85,7 +85,7 @@ impl StepRun<'_, '_> {
 
     /// Goes on without a reviewer that has failed.
     fn skip(&self, layer: &LayerInfo, error: Error) {
-        let error = at_reviewer(error, layer);
+        let error = at_part(error, "reviewer", layer);
         tracing::error!(
             extension = %layer.extension,
             code = %error.code(),
@@ -107,7 +107,7 @@ impl StepRun<'_, '_> {
         }
         match classify(content.parts(), None, false) {
             Answer::Malformed(problem) => {
-                content.into_parts().into_iter().for_each(goondan_core::host::PartExt::discard);
+                content.into_parts().into_iter().for_each(PartExt::discard);
                 return Err(unusable(&problem, by));
             }
             Answer::Refused(error) => return Err(at_layer(error, by, MiddlewareKind::Step)),
@@ -150,13 +150,4 @@ impl StepRun<'_, '_> {
         self.turn.corrections.push(asked);
         StepResult::repair(repair, &self.model_call)
     }
-}
-
-#[cold]
-fn at_reviewer(error: Error, layer: &LayerInfo) -> Error {
-    let part = match layer.function.as_ref() {
-        "" => "reviewer of answers".to_owned(),
-        function => format!("reviewer of `{function}`"),
-    };
-    error.at(&layer.extension, part)
 }

@@ -8,6 +8,7 @@ use goondan_core::host::panic::catch;
 use goondan_core::{Error, LayerInfo, Part, PieceKind, ReasoningPart, Result, TextPart};
 use goondan_lock::Lock;
 
+use super::directed::at_part;
 use crate::ports::model::ModelDelta;
 
 /// The transformers of a step, outermost first. Behind a lock, because the step is shared while it runs.
@@ -66,8 +67,8 @@ impl Told {
         }
     }
 
-    /// Returns what was told of the part, which is `whole` before it is transformed, if it differs. `None` if other text
-    /// came of it.
+    /// Returns what was told of the part, which is `whole` before it is transformed, if it differs. `None` if other
+    /// text came of it.
     fn of(&self, whole: &str) -> Option<Option<String>> {
         let same = whole.get(..self.same).filter(|_| self.came == whole.len())?;
         Some(self.rest.as_ref().map(|rest| format!("{same}{rest}")))
@@ -129,8 +130,8 @@ impl Transforming {
         }
     }
 
-    /// Ends the answer, and makes its content what was told. What was not told is transformed now. Returns whether other
-    /// text came than the answer has.
+    /// Ends the answer, and makes its content what was told. What was not told is transformed now. Returns whether
+    /// other text came than the answer has.
     ///
     /// # Errors
     /// The failure of a transformer.
@@ -196,14 +197,7 @@ fn ends(chain: &mut [(Transformer, LayerInfo)], kind: PieceKind) -> Result<Strin
 }
 
 fn run<T>(layer: &LayerInfo, transform: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch(transform).unwrap_or_else(|text| Err(Error::panicked(&text))).map_err(|error| at_transformer(error, layer))
-}
-
-#[cold]
-fn at_transformer(error: Error, layer: &LayerInfo) -> Error {
-    let part = match layer.function.as_ref() {
-        "" => "transformer of pieces".to_owned(),
-        function => format!("transformer of `{function}`"),
-    };
-    error.at(&layer.extension, part)
+    catch(transform)
+        .unwrap_or_else(|text| Err(Error::panicked(&text)))
+        .map_err(|error| at_part(error, "transformer", layer))
 }

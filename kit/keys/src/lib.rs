@@ -12,8 +12,8 @@
 pub struct Rule {
     /// Where such a key belongs, after the word "key": such as `of GitHub`.
     pub service: &'static str,
-    /// A regular expression that matches such a key. The character before a key is none that keys have: no letter, digit,
-    /// hyphen or underscore.
+    /// A regular expression that matches such a key. The character before a key is none that keys have: no letter,
+    /// digit, hyphen or underscore.
     pub pattern: &'static str,
 }
 
@@ -21,12 +21,12 @@ impl Rule {
     const fn new(service: &'static str, pattern: &'static str) -> Self {
         Self { service, pattern }
     }
+}
 
-    /// Returns whether a text that the pattern matches is a key: words that are joined by hyphens have no digits.
-    pub fn is_key(&self, found: &str) -> bool {
-        // The first line of a file need not have one.
-        found.starts_with('-') || found.bytes().any(|byte| byte.is_ascii_digit())
-    }
+/// Returns whether a text that a pattern matches is a key: words that are joined by hyphens have no digits.
+pub fn is_key(found: &str) -> bool {
+    // The first line of a file need not have one.
+    found.starts_with('-') || found.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// The rules.

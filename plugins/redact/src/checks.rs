@@ -40,8 +40,7 @@ pub(crate) fn iban(text: &str, start: usize, end: usize) -> Option<usize> {
 /// A key, after a character that keys do not have.
 pub(crate) fn key(text: &str, start: usize, end: usize) -> Option<usize> {
     let beside = before(text, start).is_some_and(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let found = &text[start..end];
-    (!beside && goondan_keys::RULES.iter().any(|rule| rule.is_key(found))).then_some(end)
+    (!beside && goondan_keys::is_key(&text[start..end])).then_some(end)
 }
 
 /// Returns the end of the longest part from `start` on whose letters and digits fit, and which is no part of a word.

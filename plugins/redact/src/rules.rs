@@ -1,4 +1,6 @@
-//! What is looked for.
+//! The rules by which texts are searched, and what becomes of what they find.
+
+use std::ops::Range;
 
 use goondan::prelude::*;
 use goondan::secret::Secret;
@@ -159,7 +161,7 @@ impl Rules {
     ///
     /// # Errors
     /// When it is refused.
-    pub(crate) fn replacement(&self, found: Found, text: &str) -> Result<String> {
+    fn replacement(&self, found: Found, text: &str) -> Result<String> {
         let rule = &self.rules[found.rule];
         match rule.action {
             Action::Mask => Ok(format!("[{}]", rule.name)),
@@ -178,6 +180,21 @@ impl Rules {
         digest.iter().take(4).flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b'a' + digit)).collect()
     }
 
+    /// Returns a part of a text with what was found in it replaced.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) fn replaced(&self, text: &str, part: Range<usize>, found: &[Found]) -> Result<String> {
+        let (mut replaced, mut at) = (String::with_capacity(part.len()), part.start);
+        for one in found {
+            replaced.push_str(&text[at..one.start]);
+            replaced.push_str(&self.replacement(*one, text)?);
+            at = one.end;
+        }
+        replaced.push_str(&text[at..part.end]);
+        Ok(replaced)
+    }
+
     /// Returns the text with what is found in it replaced, and what that is; `None` if there is nothing.
     ///
     /// # Errors
@@ -187,13 +204,7 @@ impl Rules {
         if found.is_empty() {
             return Ok(None);
         }
-        let (mut redacted, mut at) = (String::with_capacity(text.len()), 0);
-        for one in &found {
-            redacted.push_str(&text[at..one.start]);
-            redacted.push_str(&self.replacement(*one, text)?);
-            at = one.end;
-        }
-        redacted.push_str(&text[at..]);
+        let redacted = self.replaced(text, 0..text.len(), &found)?;
         Ok(Some((redacted, found)))
     }
 }

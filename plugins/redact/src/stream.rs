@@ -29,18 +29,17 @@ impl Stream {
     /// Returns what is told of the text up to `end`, with what was found in it replaced, and keeps the rest.
     fn tell(&mut self, end: usize, found: &[Found]) -> Result<String> {
         let told = &found[..found.partition_point(|found| found.end <= end)];
-        let (mut out, mut at) = (String::new(), self.from);
-        for one in told {
-            out.push_str(&self.text[at..one.start]);
-            out.push_str(&self.told.rules.replacement(*one, &self.text)?);
-            at = one.end;
-        }
-        out.push_str(&self.text[at..end]);
+        let out = self.told.rules.replaced(&self.text, self.from..end, told)?;
         self.told.found("answers", told);
+        self.keep_from(end);
+        Ok(out)
+    }
+
+    /// Keeps the text from `end` on, and the character before it.
+    fn keep_from(&mut self, end: usize) {
         let last = self.text[..end].chars().next_back().map_or(0, char::len_utf8);
         self.text.drain(..end - last);
         self.from = last;
-        Ok(out)
     }
 }
 
@@ -55,9 +54,7 @@ impl PieceTransformer for Stream {
             held_from = over.start;
         }
         if kept == 0 && held_from == self.text.len() && found.is_empty() {
-            let last = self.text.chars().next_back().map_or(0, char::len_utf8);
-            self.text.drain(..self.text.len() - last);
-            self.from = last;
+            self.keep_from(held_from);
             return Ok(Cow::Borrowed(piece));
         }
         self.tell(held_from, &found).map(Cow::Owned)

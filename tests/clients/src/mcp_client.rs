@@ -1,5 +1,5 @@
-//! A client of one MCP server for `@modelcontextprotocol/conformance`, which starts the server and passes its URL: calls
-//! its tools, and accepts its questions with what is filled in already.
+//! A client of one MCP server for `@modelcontextprotocol/conformance`, which starts the server and passes its URL:
+//! calls its tools, and accepts its questions with what is filled in already.
 
 use std::env;
 

@@ -6,7 +6,7 @@ use std::iter::once;
 use std::sync::LazyLock;
 
 use goondan_core::secret::mask;
-use goondan_keys::RULES;
+use goondan_keys::{RULES, is_key};
 use regex::Regex;
 
 /// The rules, one group each, after a character that keys do not have.
@@ -35,7 +35,7 @@ fn rule(text: &str) -> Option<String> {
     KEY.as_ref()?.captures_iter(text).find_map(|found| {
         let (rule, key) = (1..).zip(&RULES).find_map(|(group, rule)| Some((rule, found.get(group)?.as_str())))?;
         let start = key.get(..4).unwrap_or_default();
-        rule.is_key(key).then(|| format!("`{start}…` looks like a key {}", rule.service))
+        is_key(key).then(|| format!("`{start}…` looks like a key {}", rule.service))
     })
 }
 

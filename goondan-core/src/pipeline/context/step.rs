@@ -115,8 +115,8 @@ impl StepContext<'_> {
         self.review(Reviewer::new(reviewer, true));
     }
 
-    /// Sets a transformer of the text of this step's answer, which changes it piece by piece before it is told or stored.
-    /// Call it before `next`.
+    /// Sets a transformer of the text of this step's answer, which changes it piece by piece before it is told or
+    /// stored. Call it before `next`.
     ///
     /// ```
     /// use goondan::prelude::*;
@@ -138,13 +138,14 @@ impl StepContext<'_> {
     /// # }
     /// ```
     ///
-    /// What is stored is what was streamed. If several layers transform, the innermost one is first, and the next one
-    /// gets what it returns; reviewers get the whole. Text and reasoning pass the same transformers, part by part; tool
-    /// calls, files and blocks of the provider pass none. A text or reasoning that changes loses its data of the
-    /// provider, such as a signature. Prepared answers are transformed too; a recorded answer is not transformed again.
+    /// The text that is stored is the one that was streamed. If several layers transform, the innermost one is first,
+    /// and the next one gets what it returns; reviewers get the whole. Text and reasoning pass the same transformers,
+    /// part by part; tool calls, files and blocks of the provider pass none. A text or reasoning that changes loses its
+    /// data of the provider, such as a signature. Prepared answers are transformed too; a recorded answer is not
+    /// transformed again.
     ///
-    /// A transformer that fails, or panics, fails the step, and nothing further is told. A step that is run again starts
-    /// without any. After `next`, the call logs a warning and changes nothing.
+    /// A transformer that fails, or panics, fails the step, and nothing further is told. A step that is run again
+    /// starts without any. After `next`, the call logs a warning and changes nothing.
     // REVIEW-01
     pub fn transform_pieces(&mut self, transformer: impl PieceTransformer) {
         self.transform(Transformer::new(transformer));

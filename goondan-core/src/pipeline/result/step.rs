@@ -68,7 +68,7 @@ result_fields! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repair {
-    /// What was wrong with its answer.
+    /// The fault of its answer.
     pub problem: Box<str>,
     /// How often in a row it is asked again, if a reviewer of the answer says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
