@@ -4,7 +4,7 @@
 //! - `entry`: the exported symbol; receives the host's table and registers extensions
 //! - `extension`: behind the `ExtensionApi`
 //! - `object`, `parts`, `review`, `transform`: the middlewares, handlers, reviewers and transformers that the host
-//! calls
+//!   calls
 //! - `kind`, `run`, `catalogs`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
 //! - `call`, `agents`: the functions `run_…` of the host
