@@ -17,7 +17,7 @@
 //! ```
 
 pub use goondan_core::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, AnswerFormat, Auth, AuthGranted,
     ConversationRewound, Cost, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup,
     ExtensionShown, ItemState, KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect,
     ReplyTo, RepoAvailable, RequestPart, RuntimeEvent, Shown, ShownItem, Span, SpanId, StepRef, Subscription,

@@ -85,7 +85,7 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, AnswerFormat, Auth, AuthGranted,
     ConversationRewound, Cost, Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource,
     ExtensionCleanup, KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo,
     RepoAvailable, RequestPart, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo,

@@ -87,4 +87,5 @@ mod tools_late;
 mod transformed;
 mod turn;
 mod turns;
+mod values;
 mod wake;

@@ -124,6 +124,9 @@ codes! {
     /// The model gave no usable answer, although it was asked again.
     // F-TURN
     MODEL_UNUSABLE = "E_MODEL_UNUSABLE";
+    /// The model gave no answer that fits the schema of the value that is expected, although it was asked again.
+    // VALUE-01
+    ANSWER_SCHEMA = "E_ANSWER_SCHEMA";
     /// The conversation does not fit into the context window of the model.
     MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
     /// An option of a model call has the wrong type, or the model's provider cannot do what it says.

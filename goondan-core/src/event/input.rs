@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::AnswerFormat;
 use super::SpanId;
 use crate::conversation::{Content, FilePart, Part, PartExt, Timestamp, text_of};
 use crate::depth::{self, MAX_DEPTH, TooDeep};
@@ -54,6 +55,10 @@ pub struct AgentEvent {
     // F-AGENTS
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<AgentName>,
+    /// The value that is expected as the answer, if it is not to be a text.
+    // VALUE-01
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Box<AnswerFormat>>,
     /// How many delegations have led to this event, one out of the turn of the one before.
     // WAKE-01
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -158,6 +163,7 @@ impl AgentEvent {
             auth: None,
             reply_to: None,
             callers: Vec::new(),
+            answer: None,
             wakings: 0,
         }
     }
@@ -196,6 +202,14 @@ impl AgentEvent {
     #[must_use]
     pub fn with_id(self, id: impl Into<EventId>) -> Self {
         Self { id: id.into(), ..self }
+    }
+
+    /// Expects a value as the answer. The model is asked again if its answer is no such value, and the turn fails with
+    /// `E_ANSWER_SCHEMA` if it gives none.
+    // VALUE-01
+    #[must_use]
+    pub fn expecting(self, answer: AnswerFormat) -> Self {
+        Self { answer: Some(Box::new(answer)), ..self }
     }
 
     /// Returns the content of the message that starts the turn: the files and texts, or the text, which is one text

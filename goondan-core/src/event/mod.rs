@@ -1,6 +1,7 @@
 //! Events: input events start turns, bus events are emitted on the event bus of an instance, and runtime events report
 //! what the runtime does.
 
+mod answer;
 mod bus_event;
 mod input;
 mod pattern;
@@ -9,6 +10,7 @@ mod span;
 mod standard;
 mod turn_info;
 
+pub use answer::AnswerFormat;
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, AgentEventExt, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};

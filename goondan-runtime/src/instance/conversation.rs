@@ -30,8 +30,8 @@ use crate::schema::summary;
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{
-    Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun, UpdateSender, Watch,
-    Workdir, cancelled, rewind_event,
+    AwaitedValue, Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun,
+    UpdateSender, Watch, Workdir, cancelled, rewind_event,
 };
 
 /// How long the end of a turn waits for event handlers (D-18).
@@ -121,6 +121,7 @@ impl OpenConversation {
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
         self.generation.registered.mask(&mut event)?;
+        let awaited = event.answer.as_deref().map(AwaitedValue::new).transpose()?.map(Box::new);
         self.journaled.expire(Timestamp::now).await?;
         let info = match self.journaled.standing(&event).await? {
             // ASK-01: no layer runs before all is decided.
@@ -163,7 +164,7 @@ impl OpenConversation {
         let reach = &self.agent.reach;
         let asks = Asks { questions: &self.agent.questions, clock: &services.clock };
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &asks, &reporter, &used);
-        let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering);
+        let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering, awaited);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let mut outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {
             TurnEnd::Outcome(outcome) => outcome,

@@ -18,9 +18,11 @@ use std::task::{Context, Poll, Waker};
 
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
-    AgentEvent, BoxFuture, ErrorCode, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind,
-    ModelInfo, Result, ToolCatalog, TurnId, TurnResult,
+    AgentEvent, AnswerFormat, BoxFuture, Error, ErrorCode, EventId, ExtensionName, InstanceKey, LayerInfo, Message,
+    MiddlewareKind, ModelInfo, Result, ToolCatalog, TurnId, TurnResult,
 };
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::bus::Listeners;
@@ -157,6 +159,51 @@ impl Instance {
             return Err(event.refuse(error));
         }
         self.run_locked(self.inner.slot.lock().await, event, None).await
+    }
+
+    /// Handles one input event like [`Instance::run`], and returns its answer as a value of the type `T`.
+    ///
+    /// ```
+    /// use goondan::Agent;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Debug, Deserialize, JsonSchema)]
+    /// struct Weather {
+    ///     city: String,
+    ///     degrees: f64,
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// # let script = [ScriptItem::say("It is warm."), ScriptItem::say(r#"{ "city": "Lisbon", "degrees": 21.0 }"#)];
+    /// # let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).build()?;
+    /// let instance = agent.instance("user:42").await?;
+    /// let weather: Weather = instance.run_as("How is the weather in Lisbon?").await?;
+    /// assert_eq!(weather.city, "Lisbon");
+    /// # Ok::<(), goondan::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    ///
+    /// The schema comes from the type, and the model is asked again, twice at most, with what is wrong with its answer:
+    /// [`AnswerFormat`] sets another number. What it answered before is neither in the conversation nor in the stream.
+    /// Tools can be called meanwhile.
+    ///
+    /// # Errors
+    /// As [`Instance::run`], and `E_ANSWER_SCHEMA` when the model gives no such value, with the last attempt in its
+    /// details.
+    // VALUE-01
+    pub async fn run_as<T: DeserializeOwned + JsonSchema>(&self, event: impl Into<AgentEvent>) -> Result<T> {
+        let mut event = event.into();
+        event.answer.get_or_insert_with(|| Box::new(AnswerFormat::of::<T>()));
+        let turn = self.run(event).await?;
+        serde_json::from_str(&turn.text()).map_err(|error| {
+            let message = format!("the answer of the turn is no value of the type: {error}");
+            Error::new(ErrorCode::ANSWER_SCHEMA, message)
+                .with_detail("attempt", &*turn.text())
+                .suggest("derive the schema from the type, and let no layer change the text of the answer")
+        })
     }
 
     /// Handles one input event like [`Instance::run`], and streams what happens meanwhile.

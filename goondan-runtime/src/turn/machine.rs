@@ -6,6 +6,7 @@ use goondan_core::host::Repair;
 use goondan_core::{Error, FinishReason};
 
 use super::answer::no_usable_answer;
+use super::valued::no_value;
 use crate::policy::Policy;
 
 /// A turn as a state machine: from the end of each step it determines what comes next (F-TURN).
@@ -78,7 +79,10 @@ impl TurnMachine {
             Ok(StepEnd::Final) => TurnAction::Finish(FinishReason::TextResponse),
             Ok(StepEnd::Cut) => TurnAction::Finish(FinishReason::Length),
             Ok(StepEnd::Repair(repair)) if self.repairs >= repair.at_most.unwrap_or(MAX_REPAIRS) => {
-                TurnAction::Fail(no_usable_answer(&repair.problem))
+                TurnAction::Fail(match &repair.attempt {
+                    Some(attempt) => no_value(&repair.problem, attempt),
+                    None => no_usable_answer(&repair.problem),
+                })
             }
             Ok(_) if limit_reached => TurnAction::Finish(FinishReason::MaxSteps),
             Ok(end) => {

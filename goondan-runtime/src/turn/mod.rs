@@ -36,6 +36,7 @@ mod stream;
 mod telling;
 mod tool_call;
 mod transformed;
+mod valued;
 mod watch;
 mod watchdog;
 mod workdir;
@@ -73,6 +74,7 @@ use repeated::{Recorded, Repetition, answered_calls, corrections};
 use report::{Stopwatch, error_code, error_message};
 use shared::Shared;
 use step::StepRun;
+pub(super) use valued::AwaitedValue;
 
 /// One turn while it runs.
 pub(crate) struct TurnRun<'a> {
@@ -92,6 +94,8 @@ pub(crate) struct TurnRun<'a> {
     answer: TurnAnswer,
     /// What is recorded of the turn, if it was interrupted and goes on.
     repetition: Option<Box<Repetition>>,
+    /// The value that the turn is to answer with.
+    awaited: Option<Box<AwaitedValue>>,
     /// What reviewers of answers let the model be told in the next step.
     corrections: Vec<AskedAgain>,
     /// The inputs that may join the turn.
@@ -115,6 +119,7 @@ impl<'a> TurnRun<'a> {
         journaled: &'a mut JournaledConversation,
         requests: Requests<'a>,
         steering: &'a Steering,
+        awaited: Option<Box<AwaitedValue>>,
     ) -> Self {
         let answer = TurnAnswer::new(&journaled.conversation);
         let spec = &generations.first.spec;
@@ -133,6 +138,7 @@ impl<'a> TurnRun<'a> {
             watch: requests.reporter.stopwatch(),
             requests,
             usage: None,
+            awaited,
             answer,
             steering,
             joined: Joined::default(),

@@ -39,6 +39,7 @@ impl StepRun<'_, '_> {
         if self.directed.held.is_held() {
             self.turn.journaled.hold_messages();
         }
+        self.holds = self.reviewers.hold() || self.turn.awaited.is_some();
         if self.directed.prepared.is_some()
             && let Some((content, by)) = self.directed.prepared.use_up()?
         {
@@ -61,11 +62,11 @@ impl StepRun<'_, '_> {
         let limit = self.generation.spec.policy.model_timeout;
         let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
         let (reporter, index) = (self.turn.reporter, self.index);
-        let (span, held, reviewed) = (self.span, self.directed.held.is_held(), self.reviewers.hold());
+        let (span, held, judged) = (self.span, self.directed.held.is_held(), self.holds);
         let sent = AtomicBool::new(false);
         let tell = |delta: ModelDelta<'_>| {
             // A held answer is not kept as partial either: no layer has approved it yet.
-            let is_told = !(held || reviewed && is_held(delta));
+            let is_told = !(held || judged && is_held(delta));
             if is_told {
                 // Of what a restart discards, nothing was sent.
                 sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
@@ -227,7 +228,7 @@ impl StepRun<'_, '_> {
 
     /// Sends an answer, of which nothing was sent, to the stream, unless it is told only after its review.
     fn send_unreviewed(&mut self, content: &[Part]) {
-        if !self.reviewers.hold() {
+        if !self.holds {
             self.send_whole(content, |_| true);
             self.was_streamed = true;
         }

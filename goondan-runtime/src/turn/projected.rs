@@ -14,26 +14,27 @@ pub(super) struct Projected(Vec<Edit>);
 /// An edit, and the extension that made it.
 struct Edit {
     event: MessageEvent,
-    by: ExtensionName,
+    /// `None` for an edit of the runtime.
+    by: Option<ExtensionName>,
 }
 
 impl Directed<Project> for Projected {
     fn take(&mut self, Project(event): Project, by: &ExtensionName, conversation: &Conversation) -> Result<()> {
         conversation.check_emitted(&event)?;
-        self.add(event, by);
+        self.add(event, Some(by));
         Ok(())
     }
 }
 
 impl Projected {
-    /// Adds an edit on behalf of an extension.
-    pub(super) fn add(&mut self, event: MessageEvent, by: &ExtensionName) {
-        self.0.push(Edit { event, by: by.clone() });
+    /// Adds an edit on behalf of an extension, or of the runtime.
+    pub(super) fn add(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
+        self.0.push(Edit { event, by: by.cloned() });
     }
 
-    /// Returns the edits, each with the extension that made it.
+    /// Returns the edits of extensions, each with the one that made it.
     pub(super) fn edits(&self) -> impl Iterator<Item = (&MessageEvent, &ExtensionName)> {
-        self.0.iter().map(|Edit { event, by }| (event, by))
+        self.0.iter().filter_map(|Edit { event, by }| Some((event, by.as_ref()?)))
     }
 
     /// Returns what the edits make of the conversation, if there are any. `warns` if a target is not there.
@@ -50,6 +51,8 @@ impl Projected {
         let mut projection = Box::<Projection>::default();
         for Edit { event, by } in &self.0 {
             let applied = projection.apply(conversation, event);
+            // The runtime appends messages with ids of their own.
+            let Some(by) = by else { continue };
             let applied = applied.map_err(|error| at_layer(error, by, MiddlewareKind::Step))?;
             if applied == Applied::TargetNotFound && warns {
                 tracing::warn!(

@@ -17,7 +17,7 @@ use super::step::StepRun;
 use crate::ports::store::{AskedAgain, Reached};
 
 impl StepRun<'_, '_> {
-    /// Lets the reviewers judge the answer, innermost first, and tells what was held of it.
+    /// Lets the reviewers judge the answer, innermost first.
     ///
     /// # Errors
     /// When one refuses the answer, or fails; `E_EXT_ANSWER` or `E_MESSAGE_PART` for a replacement that cannot be used.
@@ -49,15 +49,12 @@ impl StepRun<'_, '_> {
                         turn = %self.turn.info.turn, step = self.index, extension = %by,
                         "an answer of the model is not used, and it is asked again: {words}"
                     );
-                    self.restart(&words);
                     return Ok(Reviewed::Again(AskedAgain::new(by.clone(), words, at_most)));
                 }
                 _ => {}
             }
         }
-        let content = answer.into_content().into_parts();
-        self.tell_reviewed(&content, reviewers.hold(), replaced_by.as_ref());
-        Ok(Reviewed::Used(content, replaced_by))
+        Ok(Reviewed::Used(answer.into_content().into_parts(), replaced_by))
     }
 
     /// Returns the verdict of one reviewer. A panic, and too much time where failures are skipped, become errors.
@@ -119,14 +116,13 @@ impl StepRun<'_, '_> {
     }
 
     /// Tells what was held of the answer, or what it was replaced by.
-    fn tell_reviewed(&self, content: &[Part], held: bool, replaced_by: Option<&ExtensionName>) {
-        match replaced_by {
-            Some(by) if !held => {
-                self.restart(&format!("the extension `{by}` has replaced the answer"));
-                self.send_whole(content, |_| true);
-            }
-            _ if held => self.send_whole(content, |piece| is_held(piece) || !self.was_streamed),
-            _ => {}
+    #[cold]
+    pub(super) fn tell_judged(&self, content: &[Part], replaced_by: Option<&ExtensionName>) {
+        if self.holds {
+            self.send_whole(content, |piece| is_held(piece) || !self.was_streamed);
+        } else if let Some(by) = replaced_by {
+            self.restart(&format!("the extension `{by}` has replaced the answer"));
+            self.send_whole(content, |_| true);
         }
     }
 
@@ -140,13 +136,15 @@ impl StepRun<'_, '_> {
     /// Ends the step, so that the model is asked again in the next one.
     #[cold]
     pub(super) fn ask_again(&mut self, asked: AskedAgain) -> Result<StepResult> {
+        self.restart(&asked.words);
         self.turn.journaled.reached(Reached::AskedAgain(Box::new(asked.clone())))?;
         Ok(self.asked_again(asked))
     }
 
     /// Returns the result of a step that was recorded as one that asks the model again.
     pub(super) fn asked_again(&mut self, asked: AskedAgain) -> StepResult {
-        let repair = Repair { problem: asked.words.clone(), at_most: asked.at_most };
+        let AskedAgain { words, at_most, attempt, .. } = asked.clone();
+        let repair = Repair { problem: words, at_most, attempt };
         self.turn.corrections.push(asked);
         StepResult::repair(repair, &self.model_call)
     }

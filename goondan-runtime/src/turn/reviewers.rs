@@ -6,6 +6,7 @@ use std::sync::Arc;
 use goondan_core::host::Reviewer;
 use goondan_core::{ExtensionName, LayerInfo, Message, MessageEvent, Part, Role, Source};
 
+use super::valued::value_words;
 use crate::ports::model::ModelDelta;
 use crate::ports::store::AskedAgain;
 
@@ -50,8 +51,13 @@ pub(super) enum Reviewed {
 }
 
 impl AskedAgain {
-    /// Returns the message that the model reads of it in the next step alone.
-    pub(super) fn message(&self) -> MessageEvent {
-        MessageEvent::Append { message: Arc::new(Message::new(Role::User, &*self.words, Source::System)) }
+    /// Returns the messages that the model reads of it in the next step alone.
+    pub(super) fn messages(&self) -> impl Iterator<Item = MessageEvent> {
+        let append =
+            |role, text: &str| MessageEvent::Append { message: Arc::new(Message::new(role, text, Source::System)) };
+        let attempt = self.attempt.as_deref().filter(|text| !text.trim().is_empty());
+        let attempt = attempt.map(|text| append(Role::Assistant, text));
+        let words = if self.by.is_none() { value_words(&self.words) } else { self.words.to_string() };
+        attempt.into_iter().chain([append(Role::User, &words)])
     }
 }

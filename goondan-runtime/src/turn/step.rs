@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use goondan_core::host::{
     AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
     Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, Transformer, answer_content,
-    directive,
+    directive, text_of,
 };
 use goondan_core::{
     AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
@@ -33,7 +33,7 @@ use super::transformed::Transformers;
 use crate::attach::Generation;
 use crate::join::join_at_most;
 use crate::ports::model::{Model, calls_in};
-use crate::ports::store::{Durability, EmittedBy, Reached};
+use crate::ports::store::{AskedAgain, Durability, EmittedBy, Reached};
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
@@ -51,6 +51,8 @@ pub(super) struct StepRun<'a, 't> {
     pub(super) directed: DirectedStep,
     pub(super) transformers: Transformers,
     pub(super) reviewers: Reviewers,
+    /// Whether text and calls of the answer are told only when it is judged.
+    pub(super) holds: bool,
     /// Whether pieces of the answer were told while the model made it.
     pub(super) was_streamed: bool,
     /// What is recorded of the answer, if the step was interrupted after it.
@@ -107,8 +109,11 @@ impl<'a, 't> StepRun<'a, 't> {
     ) -> Self {
         let requests = turn.requests.in_step(&generation.spec, index, span.id);
         let mut directed = DirectedStep::default();
+        if let Some(awaited) = &turn.awaited {
+            directed.projected.add(awaited.instruction(), None);
+        }
         for asked in &turn.corrections {
-            directed.projected.add(asked.message(), &asked.by);
+            asked.messages().for_each(|message| directed.projected.add(message, asked.by.as_ref()));
         }
         Self {
             turn,
@@ -122,6 +127,7 @@ impl<'a, 't> StepRun<'a, 't> {
             directed,
             transformers: Transformers::default(),
             reviewers: Reviewers::default(),
+            holds: false,
             was_streamed: false,
             recorded,
         }
@@ -184,6 +190,20 @@ impl<'a, 't> StepRun<'a, 't> {
                 Reviewed::Used(used, by) => (content, replaced_by) = (used, by),
                 Reviewed::Again(asked) => return self.ask_again(asked),
             }
+        }
+        if let Some(awaited) = &self.turn.awaited
+            && !another
+            && calls_in(&content).next().is_none()
+        {
+            if let Err(problem) = awaited.check(&mut content) {
+                let attempt = text_of(&content).into_owned();
+                let asked = AskedAgain::no_value(problem, awaited.at_most(), attempt);
+                return self.ask_again(asked);
+            }
+            is_nothing = false;
+        }
+        if self.holds || replaced_by.is_some() {
+            self.tell_judged(&content, replaced_by.as_ref());
         }
         if is_nothing && replaced_by.is_none() {
             return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call));

@@ -73,12 +73,15 @@ pub struct Repair {
     /// How often in a row it is asked again, if a reviewer of the answer says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
+    /// The text of the answer, if it is no value that fits the schema which is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Box<str>>,
 }
 
 impl Repair {
     /// An answer is malformed.
     pub fn malformed(problem: &str) -> Self {
-        Self { problem: problem.into(), at_most: None }
+        Self { problem: problem.into(), at_most: None, attempt: None }
     }
 }
 

@@ -205,19 +205,29 @@ pub enum Reached {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AskedAgain {
-    /// The extension of the reviewer.
-    pub by: ExtensionName,
+    /// The extension of the reviewer. `None` if the answer is no value that fits the schema which is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<ExtensionName>,
     /// What is wrong with the answer.
     pub words: Box<str>,
     /// How often in a row the model is asked again, if the reviewer says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
+    /// The text of the answer, if the model is to read it.
+    // VALUE-01
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Box<str>>,
 }
 
 impl AskedAgain {
     /// What the reviewer of `by` lets the model be told.
     pub fn new(by: ExtensionName, words: impl Into<Box<str>>, at_most: Option<u32>) -> Self {
-        Self { by, words: words.into(), at_most }
+        Self { by: Some(by), words: words.into(), at_most, attempt: None }
+    }
+
+    /// What the runtime lets the model be told of an answer that is no value.
+    pub(crate) fn no_value(words: impl Into<Box<str>>, at_most: u32, attempt: String) -> Self {
+        Self { by: None, words: words.into(), at_most: Some(at_most), attempt: Some(attempt.into()) }
     }
 }
 
