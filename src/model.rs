@@ -20,5 +20,5 @@ pub use goondan_runtime::find_provider;
 pub use goondan_runtime::{
     BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider,
     ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel,
-    linked_providers,
+    ValueBy, linked_providers,
 };

@@ -130,7 +130,7 @@ impl by_hand::Layer<IdleStep> for LightLayer {
             let seen = ctx.conversation.message_count(goondan_core::host::Snapshot::Current) + last;
             ctx.metadata.insert("seen".to_owned(), seen.into());
             let mut result = next.run(ctx).await?;
-            result.set_has_tool_calls(false);
+            result.set_continues(false);
             Ok(result)
         })
     }

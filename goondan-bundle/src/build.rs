@@ -223,6 +223,9 @@ impl Bundle {
         if let Some(system) = &agent.system {
             builder = builder.system(system.as_str());
         }
+        if let Some(answer) = &agent.answer {
+            builder = builder.answer(answer.clone());
+        }
         builder = builder.policy(self.policy_of(agent).complete());
         for used in &agent.extensions {
             let name = used.target.name.as_str();

@@ -27,7 +27,7 @@ pub use crate::tool::ToolHost;
 pub use crate::conversation::{ConversationExt, MessageDataExt, MessageExt, PartExt};
 pub use crate::event::AgentEventExt;
 pub use crate::model_call::ModelOptionsExt;
-pub use crate::pipeline::{StepResultExt, ToolCallResultExt, TurnResultExt};
+pub use crate::pipeline::{StepResultExt, ToolCallResultExt, TurnResultExt, VALUE};
 pub use crate::tool::{ReplyLimit, ReplySize, ToolCatalogExt, ToolItemExt};
 
 // The parts of a running conversation.

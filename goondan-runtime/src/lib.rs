@@ -44,6 +44,7 @@ mod memory_queue;
 mod memory_store;
 mod models;
 
+mod awaited;
 mod bus;
 mod peers;
 mod registry;
@@ -65,7 +66,7 @@ pub mod testing;
 pub use ports::{
     AgentCall, AgentReply, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model,
     ModelDelta, ModelProvider, ModelRequest, ModelResponse, Observer, ProviderContext, ProviderDescriptor, Queue,
-    Router, Store, Told, Wants, find_provider, linked_providers, store,
+    Router, Store, Told, ValueBy, Wants, find_provider, linked_providers, store,
 };
 
 pub use live::{LiveQuestion, LiveQuestions, LiveUpdate};

@@ -8,6 +8,7 @@ use goondan_core::{BundleFiles, Error, ErrorCode, ExtensionDescriptor, Extension
 use serde_json::{Map, Value};
 
 use super::policy::Policy;
+use crate::awaited::AwaitedValue;
 use crate::ports::model::Model;
 use crate::ports::router::Router;
 use crate::registry::SharedTools;
@@ -20,6 +21,9 @@ pub(super) struct AgentSpec {
     pub(super) system: Option<String>,
     pub(super) extensions: Vec<Arc<ExtensionSpec>>,
     pub(super) policy: Policy,
+    /// The value that it answers with, unless an event expects another one.
+    // VALUE-01
+    pub(super) answer: Option<Arc<AwaitedValue>>,
     pub(super) tools: Arc<SharedTools>,
     /// The initial metadata of every turn.
     // CTX-10

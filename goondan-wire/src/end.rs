@@ -5,6 +5,7 @@ use goondan_core::{
     Wait,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How a turn ended. `goondan run --json` prints one for each turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub struct TurnEnd {
     pub finish_reason: FinishReason,
     /// The text of the answer, if there is one.
     pub response: Option<String>,
+    /// The value that the answer is, if one was expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
     /// The number of its steps.
     pub steps: u32,
     /// Its tool calls.
@@ -43,6 +47,7 @@ impl TurnEnd {
                 turn_id: Some(turn.turn_id().clone()),
                 finish_reason: turn.finish_reason(),
                 response: turn.response().map(|_| turn.text().into_owned()),
+                value: turn.is_value().then(|| turn.value().ok()).flatten(),
                 steps: turn.steps(),
                 tool_calls: turn.tool_calls().to_vec(),
                 usage: turn.usage(),
@@ -54,6 +59,7 @@ impl TurnEnd {
                 turn_id: error.turn().map(|turn| turn.id.clone()),
                 finish_reason: FinishReason::Error,
                 response: None,
+                value: None,
                 steps: error.turn().map_or(0, |turn| turn.steps),
                 tool_calls: error.turn().map_or_else(Vec::new, |turn| turn.tool_calls.clone()),
                 usage: None,

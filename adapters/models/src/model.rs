@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goondan_core::{BoxFuture, Error, ErrorCode, ModelInfo, ModelOptions, Result, Secret};
-use goondan_runtime::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan_runtime::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ValueBy};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
 use tokio::time::sleep;
 
 use crate::answer::{Answer, AnswerLimits, Measure};
@@ -17,7 +18,7 @@ use crate::http::{
     Body, Clock, Events, Failure, FailureKind, Incoming, Limits, Outgoing, Retries, Transport, Waits, request_id,
 };
 use crate::surrogates::mended;
-use crate::wire::{Encoding, Wire, merged};
+use crate::wire::{Encoding, Wire, enforceable, merged};
 
 /// A model over the interface `W`. [`ModelConfig::model`](crate::ModelConfig::model) makes one.
 ///
@@ -252,6 +253,22 @@ impl<W: Wire> Model for HttpModel<W> {
 
     fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
         self.closes_tools(request, &merged(request, &self.options))
+    }
+
+    fn value_by(&self, request: &ModelRequest<'_>, schema: &Map<String, Value>) -> ValueBy {
+        let (model, options) = (&*self.info.model, merged(request, &self.options));
+        if options.response_format.is_some() || options.tool_choice.is_some() {
+            return ValueBy::Tool;
+        }
+        let provided = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
+        let with_tools = provided || request.tools().next().is_some();
+        if self.wire.holds_to_schema(model, &options, with_tools) && enforceable(schema).is_some() {
+            ValueBy::Schema
+        } else if self.wire.requires_tools(model, &options) {
+            ValueBy::RequiredTool
+        } else {
+            ValueBy::Tool
+        }
     }
 }
 

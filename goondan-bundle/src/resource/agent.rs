@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use goondan_core::{AgentName, ErrorCode, OnError};
+use goondan_core::{AgentName, AnswerFormat, ErrorCode, OnError};
+use goondan_runtime::schema::Schema;
 use serde_json::{Map, Value};
 
 use super::{ExtensionResource, ModelResource, Policy, ToCheck};
@@ -11,7 +12,7 @@ use crate::kind::Kind;
 use crate::read::{
     ConfigPlaces, Cursor, Document, FetchedConfig, MapReader, Names, Resource, SourcedValue, read_sources,
 };
-use crate::schema::{AGENT, USE};
+use crate::schema::{AGENT, ANSWER, USE};
 use crate::yaml;
 
 /// An agent.
@@ -35,6 +36,9 @@ pub struct AgentResource {
     /// Its limits, which take precedence over those of the swarm.
     // D-22
     pub policy: Policy,
+    /// The value that it answers with, in place of a text.
+    // VALUE-01
+    pub answer: Option<AnswerFormat>,
 }
 
 /// The use of an extension by an agent.
@@ -137,6 +141,7 @@ impl AgentResource {
         let used = listed.uses.iter().map(|each| each.used.clone()).collect();
         to_check.agents.push(listed);
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |policy| Policy::read(&policy));
+        let answer = spec.get("answer").map(|answer| read_answer(&answer));
         Some(Self {
             name: AgentName::new(document.name()?).ok()?,
             model: model?,
@@ -144,7 +149,22 @@ impl AgentResource {
             system: system.unwrap_or_default(),
             extensions: used,
             policy: policy?,
+            answer: answer.map_or(Some(None), |answer| answer.map(Some))?,
         })
+    }
+}
+
+fn read_answer(cursor: &Cursor<'_>) -> Option<AnswerFormat> {
+    let answer = MapReader::new(cursor, &ANSWER)?;
+    let schema = answer.require("schema")?;
+    let format = AnswerFormat::new(Value::Object(schema.object()?));
+    if let Err(error) = Schema::compile(&format.schema) {
+        schema.error(error.code().clone(), error.message(), "write a JSON Schema");
+        return None;
+    }
+    match answer.get("atMost") {
+        None => Some(format),
+        Some(at_most) => Some(format.at_most(at_most.whole(0)?)),
     }
 }
 

@@ -88,6 +88,33 @@ pub(crate) static AGENT: MapSchema = MapSchema {
             about: "Its limits. They take precedence over those of the swarm.",
             field_type: FieldType::Map(&POLICY),
         },
+        FieldSchema {
+            name: "answer",
+            required: false,
+            example: "answer: { schema: { type: object } }",
+            about: "The value that it answers with, in place of a text.",
+            field_type: FieldType::Map(&ANSWER),
+        },
+    ],
+};
+
+pub(crate) static ANSWER: MapSchema = MapSchema {
+    about: "The value that an agent answers with.",
+    fields: &[
+        FieldSchema {
+            name: "schema",
+            required: true,
+            example: "schema: { type: object, properties: { … } }",
+            about: "The JSON Schema of the value.",
+            field_type: FieldType::Object,
+        },
+        FieldSchema {
+            name: "atMost",
+            required: false,
+            example: "atMost: 2",
+            about: "How often the model is asked again when its answer is no such value. Defaults to 2.",
+            field_type: FieldType::Count,
+        },
     ],
 };
 

@@ -6,7 +6,7 @@ mod document;
 pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE, VALUE, VALUE_FROM};
 
 mod kinds;
-pub(crate) use kinds::{AGENT, EXTENSION, MEMBER, MODEL, POLICY, SWARM, USE};
+pub(crate) use kinds::{AGENT, ANSWER, EXTENSION, MEMBER, MODEL, POLICY, SWARM, USE};
 
 mod model;
 pub(crate) use model::model_spec;

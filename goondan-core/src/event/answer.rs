@@ -3,8 +3,12 @@
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::depth;
+use crate::error::{Error, ErrorCode, Result};
 
 /// The value that is expected as the answer to an event.
 ///
@@ -48,9 +52,35 @@ impl AnswerFormat {
         Self::new(settings.into_generator().into_root_schema_for::<T>().to_value())
     }
 
+    /// Returns the format if its schema is not nested too deeply, and drops it otherwise.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH`.
+    pub(crate) fn checked(self) -> Result<Self> {
+        match depth::check(&self.schema) {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                depth::discard([self.schema]);
+                Err(error.refuse("the schema of an answer"))
+            }
+        }
+    }
+
     /// Sets how often the model is asked again.
     #[must_use]
     pub fn at_most(self, at_most: u32) -> Self {
         Self { at_most, ..self }
     }
+}
+
+/// Reads the value that the text of an answer is.
+///
+/// # Errors
+/// `E_ANSWER_SCHEMA`.
+pub(crate) fn value_of<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(ErrorCode::ANSWER_SCHEMA, format!("the answer is no value of the type: {error}"))
+            .with_detail("attempt", text)
+            .suggest("derive the schema from the type, and let no layer change the text of the answer")
+    })
 }

@@ -11,6 +11,7 @@ mod standard;
 mod turn_info;
 
 pub use answer::AnswerFormat;
+pub(crate) use answer::value_of;
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, AgentEventExt, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::conversation::{Content, MessageEvent};
 use crate::depth::{self, Unchecked};
 use crate::error::{Error, ErrorCode, Result, WireError};
-use crate::event::{AgentEvent, TokenUsage, TurnInfo};
+use crate::event::{AgentEvent, AnswerFormat, TokenUsage, TurnInfo};
 use crate::model_call::{ModelInfo, ModelOptions, ModelOptionsExt};
 use crate::name::{AgentName, InstanceKey, MessageId, ModelName, ToolCallId, ToolName, TraceId, TurnId};
 use crate::outcome::ModelFinish;
@@ -199,13 +199,15 @@ pub struct WireAgentRequest {
     system: Option<String>,
     #[serde(default)]
     options: ModelOptions,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer: Option<Box<AnswerFormat>>,
 }
 
 impl From<AgentRequest> for WireAgentRequest {
     fn from(request: AgentRequest) -> Self {
-        let AgentRequest { target, input, instance_key, timeout, metadata, system, options } = request;
+        let AgentRequest { target, input, instance_key, timeout, metadata, system, options, answer } = request;
         let (target, model) = members_of(target);
-        Self { target, model, input, instance_key, timeout, metadata, system, options }
+        Self { target, model, input, instance_key, timeout, metadata, system, options, answer }
     }
 }
 
@@ -213,9 +215,10 @@ impl TryFrom<WireAgentRequest> for AgentRequest {
     type Error = Error;
 
     fn try_from(request: WireAgentRequest) -> Result<Self> {
-        let WireAgentRequest { target, model, input, instance_key, timeout, metadata, system, options } = request;
+        let WireAgentRequest { target, model, input, instance_key, timeout, metadata, system, options, answer } =
+            request;
         let target = target_of(target, model)?;
-        Ok(Self { target, input, instance_key, timeout, metadata, system, options })
+        Ok(Self { target, input, instance_key, timeout, metadata, system, options, answer })
     }
 }
 

@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::RequestTarget;
 use crate::BoxFuture;
 use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::TokenUsage;
+use crate::event::{AnswerFormat, TokenUsage, value_of};
 use crate::model_call::ModelOptions;
 use crate::model_call::ModelOptionsExt;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
@@ -70,6 +72,9 @@ pub struct AgentRequest {
     pub system: Option<String>,
     /// The options of the model call.
     pub options: ModelOptions,
+    /// The value that is expected as the answer, if it is not to be a text.
+    // VALUE-01
+    pub answer: Option<Box<AnswerFormat>>,
 }
 
 impl AgentRequest {
@@ -104,6 +109,7 @@ impl AgentRequest {
             metadata: Map::new(),
             system: None,
             options: ModelOptions::default(),
+            answer: None,
         }
     }
 
@@ -151,6 +157,14 @@ impl AgentRequest {
         self.options = options;
         self
     }
+
+    /// Expects a value as the answer: see [`AgentsApi::request_as`].
+    // VALUE-01
+    #[must_use]
+    pub fn expecting(mut self, answer: AnswerFormat) -> Self {
+        self.answer = Some(Box::new(answer));
+        self
+    }
 }
 
 impl AgentRequest {
@@ -168,6 +182,9 @@ impl AgentRequest {
     fn checked(mut self) -> Result<Self> {
         let metadata = Unchecked::from(std::mem::take(&mut self.metadata)).into_checked();
         let options = std::mem::take(&mut self.options).checked();
+        if let Some(answer) = self.answer.take() {
+            self.answer = Some(Box::new(answer.checked()?));
+        }
         self.metadata = metadata.map_err(|error| error.refuse("a value in the metadata of the request"))?;
         self.options = options?;
         let to_model = matches!(self.target, RequestTarget::Model(_));
@@ -249,6 +266,40 @@ impl<'a> AgentsApi<'a> {
     /// model.
     pub async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
         self.host.request(request.checked()?, self.extension).await
+    }
+
+    /// Sends a request like [`request`](Self::request), and returns its answer as a value of the type `T`. The schema
+    /// comes from the type, unless the request [has one](AgentRequest::expecting). The model that answers is asked again
+    /// with what is wrong with its answer, twice at most, unless the request says another number.
+    ///
+    /// ```
+    /// # use goondan::middleware::{Next, TurnContext, TurnResult};
+    /// # use goondan::{Result, extension};
+    /// use goondan::agent::AgentRequest;
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Mood {
+    ///     is_angry: bool,
+    /// }
+    /// # struct Moods;
+    /// # #[extension(name = "moods")]
+    /// # impl Moods {
+    /// # #[middleware(turn)]
+    /// async fn mood(&self, ctx: &mut TurnContext<'_>, next: Next<'_, TurnResult>) -> Result<TurnResult> {
+    ///     let text = ctx.input_event().input.clone().unwrap_or_default();
+    ///     let mood: Mood = ctx.agents().request_as(AgentRequest::model(None).input(text)).await?;
+    ///     ctx.metadata_mut().insert("isAngry".to_owned(), mood.is_angry.into());
+    ///     next.run(ctx).await
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`request`](Self::request), and `E_ANSWER_SCHEMA` when there is no such value.
+    // VALUE-01
+    pub async fn request_as<T: DeserializeOwned + JsonSchema>(&self, mut request: AgentRequest) -> Result<T> {
+        request.answer.get_or_insert_with(|| Box::new(AnswerFormat::of::<T>()));
+        value_of(&self.request(request).await?.response)
     }
 
     /// Sends a request to another agent without waiting. The answer is appended as a message before the next step that

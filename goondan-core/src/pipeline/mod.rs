@@ -33,7 +33,7 @@ pub use on_error::OnError;
 pub use order::in_order;
 pub use result::{
     FinishReason, ModelCall, Repair, StepResult, StepResultExt, StepStatus, ToolCallResult, ToolCallResultExt,
-    ToolError, ToolRequest, TurnResult, TurnResultExt,
+    ToolError, ToolRequest, TurnResult, TurnResultExt, VALUE,
 };
 pub use review::{AnswerReviewer, AnswerVerdict, IntoVerdict, ModelAnswer, Review, Reviewer};
 pub use skip::LayerTimeout;

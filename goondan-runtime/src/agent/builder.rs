@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use goondan_core::host::depth::{self, TooDeep, Unchecked};
 use goondan_core::{
-    API_VERSION, AgentName, BundleFiles, Error, ErrorCode, Extension, ExtensionDescriptor, ExtensionName, OnError,
-    Result, Secret, linked,
+    API_VERSION, AgentName, AnswerFormat, BundleFiles, Error, ErrorCode, Extension, ExtensionDescriptor, ExtensionName,
+    OnError, Result, Secret, linked,
 };
 use serde_json::Value;
 
 use super::Agent;
+use crate::awaited::AwaitedValue;
 use crate::instance::AgentInner;
 use crate::memory_store::MemoryStore;
 use crate::policy::Policy;
@@ -72,6 +73,7 @@ pub struct AgentBuilder {
     /// By the name of the extension.
     on_error: BTreeMap<String, OnError>,
     policy: Policy,
+    answer: Option<AnswerFormat>,
     hints: Unchecked,
     capabilities: BTreeSet<String>,
     router: Option<Arc<dyn Router>>,
@@ -107,6 +109,7 @@ impl AgentBuilder {
             extensions: Vec::new(),
             on_error: BTreeMap::new(),
             policy: Policy::default(),
+            answer: None,
             hints: Unchecked::default(),
             capabilities: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
             router: None,
@@ -309,6 +312,14 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets the value that the agent answers with, unless an event expects another one: see
+    /// [`AgentEvent::expecting`](goondan_core::AgentEvent::expecting).
+    // VALUE-01
+    pub fn answer(mut self, format: AnswerFormat) -> Self {
+        self.answer = Some(format);
+        self
+    }
+
     /// Sets how many steps a turn may have. Defaults to 32.
     // D-22
     pub fn max_steps_per_turn(mut self, steps: NonZeroU32) -> Self {
@@ -350,7 +361,7 @@ impl AgentBuilder {
     /// # Errors
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
     /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
-    /// a config that no object can fit, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply,
+    /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply,
     /// `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped; `E_VALUE_DEPTH` for a hint that
     /// is nested too deeply.
     // LOAD-10
@@ -384,6 +395,7 @@ impl AgentBuilder {
             system: self.system,
             extensions,
             policy: self.policy,
+            answer: self.answer.as_ref().map(AwaitedValue::new).transpose()?.map(Arc::new),
             tools: Arc::default(),
             hints,
             router: self.router,

@@ -22,6 +22,7 @@ use crate::attach::{
     AgentUpcalls, Generation, InstanceUpcalls, Newest, Replaced, Services, Staged, StepGenerations, Upcalls,
     deactivate, replace, run_cleanup,
 };
+use crate::awaited::AwaitedValue;
 use crate::bus::{Bus, Listeners};
 use crate::peers::Asks;
 use crate::ports::model::check_files;
@@ -30,8 +31,8 @@ use crate::schema::summary;
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{
-    AwaitedValue, Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun,
-    UpdateSender, Watch, Workdir, cancelled, rewind_event,
+    Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun, UpdateSender, Watch,
+    Workdir, cancelled, rewind_event,
 };
 
 /// How long the end of a turn waits for event handlers (D-18).
@@ -121,7 +122,10 @@ impl OpenConversation {
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
         self.generation.registered.mask(&mut event)?;
-        let awaited = event.answer.as_deref().map(AwaitedValue::new).transpose()?.map(Box::new);
+        let awaited = match &event.answer {
+            Some(format) => Some(Arc::new(AwaitedValue::new(format)?)),
+            None => self.generation.spec.answer.clone(),
+        };
         self.journaled.expire(Timestamp::now).await?;
         let info = match self.journaled.standing(&event).await? {
             // ASK-01: no layer runs before all is decided.

@@ -197,13 +197,7 @@ impl Instance {
     pub async fn run_as<T: DeserializeOwned + JsonSchema>(&self, event: impl Into<AgentEvent>) -> Result<T> {
         let mut event = event.into();
         event.answer.get_or_insert_with(|| Box::new(AnswerFormat::of::<T>()));
-        let turn = self.run(event).await?;
-        serde_json::from_str(&turn.text()).map_err(|error| {
-            let message = format!("the answer of the turn is no value of the type: {error}");
-            Error::new(ErrorCode::ANSWER_SCHEMA, message)
-                .with_detail("attempt", &*turn.text())
-                .suggest("derive the schema from the type, and let no layer change the text of the answer")
-        })
+        self.run(event).await?.value()
     }
 
     /// Handles one input event like [`Instance::run`], and streams what happens meanwhile.
@@ -514,6 +508,10 @@ fn checked(event: AgentEvent) -> Result<AgentEvent> {
 fn steerable(event: AgentEvent) -> Result<AgentEvent> {
     let event = checked(event)?;
     event.check_input()?;
+    if event.answer.is_some() {
+        return Err(Error::new(ErrorCode::INPUT, "an input that joins a turn cannot expect a value")
+            .suggest("use `run_as`, which starts a turn of its own"));
+    }
     Ok(event)
 }
 

@@ -10,8 +10,9 @@ use goondan_core::host::{MessageDataExt, ToolItemExt};
 use goondan_core::{BoxFuture, Error, ErrorCode, MessageData, ModelInfo, Result, ToolItem};
 use goondan_lock::Lock;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse, ValueBy};
 
 /// A model that appends every request to a file, one JSON object per line, before it asks another model.
 #[derive(Debug)]
@@ -49,6 +50,10 @@ impl<M: Model> Model for RecordedModel<M> {
 
     fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
         self.model.sends_closed_tools(request)
+    }
+
+    fn value_by(&self, request: &ModelRequest<'_>, schema: &Map<String, Value>) -> ValueBy {
+        self.model.value_by(request, schema)
     }
 }
 

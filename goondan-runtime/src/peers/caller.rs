@@ -71,6 +71,7 @@ impl Caller<'_> {
         event.auth = self.turn.input.auth.clone();
         event.reply_to = reply.map(|correlation_id| ReplyTo::new(self.turn.agent.clone(), correlation_id));
         event.callers = callers;
+        event.answer = request.answer.clone();
         event.wakings = self.turn.input.wakings;
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
         let mut call = AgentCall::new(target, instance, event);

@@ -7,7 +7,7 @@ pub(crate) mod queue;
 pub(crate) mod router;
 pub mod store;
 
-pub use model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
+pub use model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ValueBy};
 pub use observer::{Observer, Told, Wants};
 pub use provider::{
     BundlePath, CassetteMode, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use goondan_core::{BoxFuture, ModelInfo, Result, ToolCallId, ToolRequest};
 use goondan_lock::Lock;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::request::RecordedRequest;
 use crate::models::{ScriptItem, ScriptedModel};
-use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse, ValueBy};
 
 /// A model whose requests are recorded.
 pub(super) struct Recording {
@@ -92,5 +92,9 @@ impl Model for RecordedModel {
 
     fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
         self.0.model.sends_closed_tools(request)
+    }
+
+    fn value_by(&self, request: &ModelRequest<'_>, schema: &Map<String, Value>) -> ValueBy {
+        self.0.model.value_by(request, schema)
     }
 }

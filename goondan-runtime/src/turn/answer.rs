@@ -142,6 +142,12 @@ fn cut_off(content: &[Part]) -> Error {
     } else {
         "before it answered"
     };
+    cut_off_in(place)
+}
+
+/// Returns the error for an answer that reached the limit of tokens at this place.
+#[cold]
+pub(super) fn cut_off_in(place: &str) -> Error {
     Error::new(ErrorCode::MODEL_LENGTH, format!("the model reached its limit of tokens {place}"))
         .suggest("raise `maxOutputTokens` in the options of the model, or let it reason less: `reasoning.effort`")
 }

@@ -64,6 +64,7 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::attach::StepGenerations;
+use crate::awaited::AwaitedValue;
 use crate::live::within;
 use crate::ports::model::{check_files, whole};
 use crate::ports::store::{AskedAgain, Durability, EmittedBy, Reached};
@@ -74,7 +75,6 @@ use repeated::{Recorded, Repetition, answered_calls, corrections};
 use report::{Stopwatch, error_code, error_message};
 use shared::Shared;
 use step::StepRun;
-pub(super) use valued::AwaitedValue;
 
 /// One turn while it runs.
 pub(crate) struct TurnRun<'a> {
@@ -95,7 +95,7 @@ pub(crate) struct TurnRun<'a> {
     /// What is recorded of the turn, if it was interrupted and goes on.
     repetition: Option<Box<Repetition>>,
     /// The value that the turn is to answer with.
-    awaited: Option<Box<AwaitedValue>>,
+    awaited: Option<Arc<AwaitedValue>>,
     /// What reviewers of answers let the model be told in the next step.
     corrections: Vec<AskedAgain>,
     /// The inputs that may join the turn.
@@ -119,7 +119,7 @@ impl<'a> TurnRun<'a> {
         journaled: &'a mut JournaledConversation,
         requests: Requests<'a>,
         steering: &'a Steering,
-        awaited: Option<Box<AwaitedValue>>,
+        awaited: Option<Arc<AwaitedValue>>,
     ) -> Self {
         let answer = TurnAnswer::new(&journaled.conversation);
         let spec = &generations.first.spec;
@@ -462,7 +462,7 @@ pub(super) fn cancelled() -> Error {
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
-    if result.has_tool_calls() {
+    if result.continues() {
         return result.asks_again().map_or(StepEnd::Another, |repair| StepEnd::Repair(repair.clone()));
     }
     if result.finish_reason() == Some(ModelFinish::Length) { StepEnd::Cut } else { StepEnd::Final }

@@ -1,15 +1,17 @@
 //! The model call of a step, or the prepared answer that is used instead.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Poll, ready};
 use std::time::Duration;
 
 use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection, ToolCatalogExt};
 use goondan_core::{
-    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Part, Result, RuntimeEvent,
-    StepRef, ToolCallId,
+    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Message, MessageEvent,
+    ModelOptions, Part, Result, Role, RuntimeEvent, Source, StepRef, ToolCallId,
 };
+use serde_json::{Map, Value};
 
 use super::first_piece::FirstPiece;
 use super::journaled::JournaledConversation;
@@ -18,12 +20,16 @@ use super::prefix::Asked;
 use super::reviewers::is_held;
 use super::settings::CallSettings;
 use super::step::StepRun;
+use crate::awaited::AwaitedValue;
 use crate::live::within;
-use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
+use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ValueBy, calls_in, whole};
 use crate::ports::store::Durability;
 
 /// The share of a request below which it is reported that the next one keeps no more.
 const LITTLE: f64 = 0.8;
+
+/// Why a request is repeated whose schema the provider may have refused.
+const WITHOUT_VALUE: &str = "the provider refused the request: it is repeated without the schema of its answer";
 
 /// Why a request is repeated whose files the provider may have refused.
 const WITHOUT_FILES: &str = "the provider refused the request: it is repeated without its new files";
@@ -44,6 +50,9 @@ impl StepRun<'_, '_> {
             && let Some((content, by)) = self.directed.prepared.use_up()?
         {
             return self.use_prepared(content, by);
+        }
+        if self.turn.awaited.is_some() {
+            self.ask_for_value()?;
         }
         let mut left_out = self.turn.journaled.left_out();
         let mut projection = self.projection()?;
@@ -89,6 +98,8 @@ impl StepRun<'_, '_> {
         let mut asked = model.generate(request, DeltaSink::to(&send));
         // No `async` block, which would store the answer while the request is repeated, and so in each step.
         let (step, refused, send, failing) = (&*self, &mut left_out, &send, transforming.as_deref());
+        let mut refuses_value = false;
+        let (refuses, mut without_value) = (&mut refuses_value, self.asked_without_value());
         let answer = poll_fn(move |cx| {
             loop {
                 let polled = asked.as_mut().poll(cx);
@@ -102,6 +113,14 @@ impl StepRun<'_, '_> {
                     asked = again;
                     continue;
                 }
+                if let Err(error) = &answer
+                    && let Some(without) = without_value.take()
+                    && *error.code() == ErrorCode::MODEL_REQUEST
+                {
+                    asked = step.ask_without_value(error, refused.as_deref(), without, model, send)?;
+                    *refuses = true;
+                    continue;
+                }
                 return Poll::Ready(answer);
             }
         });
@@ -109,6 +128,12 @@ impl StepRun<'_, '_> {
             let message = format!("the model did not answer within {limit:?}");
             Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true))
         });
+        let mut value_at = None;
+        if self.value_by.is_some()
+            && let Ok(response) = &mut answer
+        {
+            value_at = AwaitedValue::take_call(&mut response.content, &mut response.finish_reason);
+        }
         if let (Some(transforming), Ok(response)) = (transforming, &mut answer) {
             match transforming.into_inner().finish(&mut response.content, &tell) {
                 Ok(false) => {}
@@ -123,7 +148,11 @@ impl StepRun<'_, '_> {
         if let Some(left_out) = left_out {
             self.turn.journaled.keep_left_out(&left_out, answer.is_ok())?;
         }
+        self.turn.journaled.refuses_values |= refuses_value;
         let mut response = answer?;
+        if let Some(at) = value_at {
+            AwaitedValue::keep(&mut response.content, at);
+        }
         correct_calls(&mut response.content, &self.turn.journaled.conversation);
         self.was_streamed = sent.load(Ordering::Relaxed);
         if !self.was_streamed {
@@ -157,6 +186,65 @@ impl StepRun<'_, '_> {
         Some(Box::pin(async move { model.generate(self.request(Some(&without)), DeltaSink::to(send)).await }))
     }
 
+    /// Chooses how the model is asked for the value of the turn.
+    // VALUE-01
+    #[cold]
+    fn ask_for_value(&mut self) -> Result<()> {
+        let Some(awaited) = self.turn.awaited.as_deref() else { return Ok(()) };
+        let model = self.settings.model(self.generation)?;
+        let by = match self.turn.journaled.refuses_values {
+            true => ValueBy::Tool,
+            false => awaited.choose(model, &self.request(None)),
+        };
+        awaited.offer(by, &mut self.settings.catalog, &mut self.settings.options)?;
+        if let Some(words) = AwaitedValue::instruction(by) {
+            let message = Arc::new(Message::new(Role::System, words, Source::System));
+            self.directed.projected.add(MessageEvent::Append { message }, None);
+        }
+        self.value_by = Some(by);
+        Ok(())
+    }
+
+    /// Returns the options of a request that does not hold the model to a value, if the first one does.
+    #[inline]
+    fn asked_without_value(&self) -> Option<Option<ModelOptions>> {
+        match self.value_by? {
+            ValueBy::Schema => Some(self.settings.options.as_deref().cloned()),
+            ValueBy::RequiredTool => {
+                let mut options = self.settings.options.as_deref()?.clone();
+                options.tool_choice = None;
+                Some(Some(options))
+            }
+            ValueBy::Tool => None,
+        }
+    }
+
+    /// Sends the request again without holding the model to a value, since the provider may have refused that.
+    // VALUE-01
+    #[cold]
+    fn ask_without_value<'s>(
+        &'s self,
+        error: &Error,
+        left_out: Option<&LeftOut>,
+        options: Option<ModelOptions>,
+        model: &'s dyn Model,
+        send: &'s (dyn Fn(ModelDelta<'_>) + Sync),
+    ) -> Result<BoxFuture<'s, Result<ModelResponse>>> {
+        let mut projection = self.projection()?;
+        if let Some(left_out) = left_out {
+            projection = Some(left_out.applied(&self.turn.journaled.conversation, projection));
+        }
+        tracing::warn!(
+            turn = %self.turn.info.turn, step = self.index,
+            "a request is repeated without the schema of its answer: {}", error.report()
+        );
+        send(ModelDelta::Restart { reason: WITHOUT_VALUE, wait: Some(Duration::ZERO) });
+        Ok(Box::pin(async move {
+            let request = self.request(projection.as_deref()).with_value_schema(None).with_options(options.as_ref());
+            model.generate(request, DeltaSink::to(send)).await
+        }))
+    }
+
     /// Returns what the edits of middlewares make of the conversation, if there are any.
     #[inline]
     pub(super) fn projection(&self) -> Result<Option<Box<Projection>>> {
@@ -171,6 +259,14 @@ impl StepRun<'_, '_> {
             .with_options(self.settings.options.as_deref())
             .with_instance(&self.turn.info.agent, &self.turn.info.instance)
             .with_projection(projection)
+            .with_value_schema(self.value_schema())
+    }
+
+    /// Returns the schema that the text of the answer is held to.
+    #[inline]
+    fn value_schema(&self) -> Option<&Map<String, Value>> {
+        let awaited = self.turn.awaited.as_deref().filter(|_| self.value_by == Some(ValueBy::Schema));
+        awaited.map(AwaitedValue::object)
     }
 
     /// Computes how much of the previous request this one begins with, and reports if that is little.

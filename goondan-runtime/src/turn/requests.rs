@@ -7,16 +7,18 @@ use goondan_core::host::PartExt;
 use goondan_core::host::text_of;
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
-    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Secret, Span, SpanId, TokenUsage,
-    ToolCallId, ToolCatalog, TurnInfo,
+    Message, ModelFinish, ModelName, Part, RequestTarget, RequestTicket, Result, Role, RuntimeEvent, Secret, Source,
+    Span, SpanId, TokenUsage, ToolCallId, ToolCatalog, TurnInfo,
 };
 use goondan_lock::Lock;
 
-use super::answer::{Answer, classify};
+use super::answer::{Answer, classify, cut_off_in};
 use super::report::Reporter;
+use super::valued::no_value;
+use crate::awaited::AwaitedValue;
 use crate::live::within;
 use crate::peers::{Asked, Asks, Caller, Inbox, Place, Reach};
-use crate::ports::model::{DeltaSink, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse, ValueBy};
 use crate::spec::AgentSpec;
 
 /// Makes the requests of one turn, step or tool call. Copies belong to the same turn.
@@ -128,8 +130,8 @@ impl<'a> Requests<'a> {
         Ok(AgentResponse::new(request.target.clone(), text?, usage).with_finish_reason(finish_reason))
     }
 
-    /// Asks a model once, without tools, and returns the text of its answer. The response is kept in `response`,
-    /// whatever it is worth.
+    /// Asks a model, without tools, and returns the text of its answer. The response is kept in `response`, whatever it is
+    /// worth, with the tokens of all requests.
     async fn call_model(
         &self,
         name: Option<&ModelName>,
@@ -140,36 +142,117 @@ impl<'a> Requests<'a> {
             None => &*self.spec.model,
             Some(name) => self.spec.named_model(name.as_str())?,
         };
-        let input = Arc::new(Message::user(request.input.clone().unwrap_or_default()));
-        let (conversation, _) = Conversation::from_base([input]);
-        let tools = ToolCatalog::default();
-        let question =
-            ModelRequest::new(request.system.as_deref(), &conversation, &tools).with_options(Some(&request.options));
         let limit = request.limit();
-        *response = match within(limit, None, model.generate(question, DeltaSink::none())).await {
-            Some(response) => response?,
-            None => {
-                let message = format!("the model did not answer the request of an extension within {limit:?}");
-                return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message)
-                    .suggest("ask for less at once, or give the request a longer timeout")
-                    .retryable(true));
+        let asked = async {
+            match &request.answer {
+                None => {
+                    self.ask_once(model, request, vec![Arc::new(Message::user(input(request)))], None, response).await
+                }
+                Some(format) => self.ask_for_value(model, request, &AwaitedValue::new(format)?, response).await,
             }
         };
+        within(limit, None, asked).await.unwrap_or_else(|| {
+            let message = format!("the model did not answer the request of an extension within {limit:?}");
+            Err(Error::new(ErrorCode::MODEL_TIMEOUT, message)
+                .suggest("ask for less at once, or give the request a longer timeout")
+                .retryable(true))
+        })
+    }
+
+    /// Asks a model until its answer is a value, as often as is allowed.
+    // VALUE-01
+    async fn ask_for_value(
+        &self,
+        model: &dyn Model,
+        request: &AgentRequest,
+        awaited: &AwaitedValue,
+        response: &mut ModelResponse,
+    ) -> Result<String> {
+        let mut messages = vec![Arc::new(Message::user(input(request)))];
+        let mut repeated = 0;
+        loop {
+            let text = self.ask_once(model, request, messages.clone(), Some(awaited), response).await?;
+            let problem = match awaited.read(&text) {
+                Ok(value) => return Ok(value),
+                Err(_) if response.finish_reason == Some(ModelFinish::Length) => {
+                    return Err(cut_off_in("in the middle of the value"));
+                }
+                Err(problem) if repeated == awaited.at_most() => return Err(no_value(&problem, &text)),
+                Err(problem) => problem,
+            };
+            repeated += 1;
+            messages.push(Arc::new(Message::new(Role::Assistant, text, Source::System)));
+            messages.push(Arc::new(Message::new(Role::User, awaited.words(&problem), Source::System)));
+        }
+    }
+
+    /// Asks a model once.
+    async fn ask_once(
+        &self,
+        model: &dyn Model,
+        request: &AgentRequest,
+        mut messages: Vec<Arc<Message>>,
+        awaited: Option<&AwaitedValue>,
+        response: &mut ModelResponse,
+    ) -> Result<String> {
+        let (mut tools, mut options) = (ToolCatalog::default(), Some(Box::new(request.options.clone())));
+        let mut by = None;
+        if let Some(awaited) = awaited {
+            let conversation = Conversation::from_base(messages.clone()).0;
+            let question = ModelRequest::new(request.system.as_deref(), &conversation, &tools);
+            let chosen = awaited.choose(model, &question.with_options(options.as_deref()));
+            awaited.offer(chosen, &mut tools, &mut options)?;
+            let words = AwaitedValue::instruction(chosen);
+            messages.extend(words.map(|words| Arc::new(Message::new(Role::System, words, Source::System))));
+            by = Some(chosen);
+        }
+        let conversation = Conversation::from_base(messages).0;
+        let schema = awaited.filter(|_| by == Some(ValueBy::Schema)).map(AwaitedValue::object);
+        let question = ModelRequest::new(request.system.as_deref(), &conversation, &tools)
+            .with_options(options.as_deref())
+            .with_value_schema(schema);
+        let used = response.usage;
+        let mut answer = model.generate(question, DeltaSink::none()).await;
+        if let Err(error) = &answer
+            && *error.code() == ErrorCode::MODEL_REQUEST
+            && by.is_some_and(|by| by != ValueBy::Tool)
+        {
+            // The provider may have refused how the model is held to the value.
+            let plain = question.with_value_schema(None).with_options(Some(&request.options));
+            answer = model.generate(plain, DeltaSink::none()).await;
+        }
+        *response = answer?;
         if let Some(usage) = response.usage {
             self.used.add(usage);
+        }
+        if let Some(used) = used {
+            *response.usage.get_or_insert_default() += used;
+        }
+        if by.is_some()
+            && let Some(at) = AwaitedValue::take_call(&mut response.content, &mut response.finish_reason)
+        {
+            AwaitedValue::keep(&mut response.content, at);
         }
         let unusable = |problem: &str| {
             Error::new(ErrorCode::MODEL_ANSWER, format!("the answer to the request of an extension: {problem}"))
                 .suggest("ask again, or ask another model")
         };
-        match classify(&response.content, response.finish_reason, false) {
+        match classify(&response.content, response.finish_reason, awaited.is_some()) {
             Answer::Refused(error) => return Err(error),
             Answer::Malformed(problem) => return Err(unusable(&problem)),
             Answer::Usable | Answer::Paused | Answer::NothingToAdd => {}
         }
         let text = text_of(&response.content);
-        if text.trim().is_empty() { Err(unusable("it has no text")) } else { Ok(text.into_owned()) }
+        if text.trim().is_empty() && awaited.is_none() {
+            Err(unusable("it has no text"))
+        } else {
+            Ok(text.into_owned())
+        }
     }
+}
+
+fn input(request: &AgentRequest) -> String {
+    request.input.clone().unwrap_or_default()
 }
 
 impl AgentsHost for Requests<'_> {

@@ -128,7 +128,7 @@ impl StepRun<'_, '_> {
 
     /// Returns the error, which tells why the pieces that were told are to be discarded.
     #[cold]
-    fn retract(&self, error: Error) -> Error {
+    pub(super) fn retract(&self, error: Error) -> Error {
         self.restart(&error.to_string());
         error
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use goondan_core::host::Reviewer;
 use goondan_core::{ExtensionName, LayerInfo, Message, MessageEvent, Part, Role, Source};
 
-use super::valued::value_words;
+use crate::awaited::AwaitedValue;
 use crate::ports::model::ModelDelta;
 use crate::ports::store::AskedAgain;
 
@@ -52,12 +52,13 @@ pub(super) enum Reviewed {
 
 impl AskedAgain {
     /// Returns the messages that the model reads of it in the next step alone.
-    pub(super) fn messages(&self) -> impl Iterator<Item = MessageEvent> {
+    pub(super) fn messages(&self, awaited: Option<&AwaitedValue>) -> impl Iterator<Item = MessageEvent> {
         let append =
             |role, text: &str| MessageEvent::Append { message: Arc::new(Message::new(role, text, Source::System)) };
         let attempt = self.attempt.as_deref().filter(|text| !text.trim().is_empty());
         let attempt = attempt.map(|text| append(Role::Assistant, text));
-        let words = if self.by.is_none() { value_words(&self.words) } else { self.words.to_string() };
+        let awaited = awaited.filter(|_| self.by.is_none());
+        let words = awaited.map_or_else(|| self.words.to_string(), |awaited| awaited.words(&self.words));
         attempt.into_iter().chain([append(Role::User, &words)])
     }
 }

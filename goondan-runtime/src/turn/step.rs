@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use goondan_core::host::{
     AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
-    Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, Transformer, answer_content,
-    directive, text_of,
+    Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, Transformer, VALUE,
+    answer_content, directive,
 };
 use goondan_core::{
     AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
@@ -32,8 +32,8 @@ use super::tool_call::CallOutcome;
 use super::transformed::Transformers;
 use crate::attach::Generation;
 use crate::join::join_at_most;
-use crate::ports::model::{Model, calls_in};
-use crate::ports::store::{AskedAgain, Durability, EmittedBy, Reached};
+use crate::ports::model::{Model, ValueBy, calls_in};
+use crate::ports::store::{Durability, EmittedBy, Reached};
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
@@ -53,6 +53,8 @@ pub(super) struct StepRun<'a, 't> {
     pub(super) reviewers: Reviewers,
     /// Whether text and calls of the answer are told only when it is judged.
     pub(super) holds: bool,
+    /// How the model was asked for a value.
+    pub(super) value_by: Option<ValueBy>,
     /// Whether pieces of the answer were told while the model made it.
     pub(super) was_streamed: bool,
     /// What is recorded of the answer, if the step was interrupted after it.
@@ -109,11 +111,10 @@ impl<'a, 't> StepRun<'a, 't> {
     ) -> Self {
         let requests = turn.requests.in_step(&generation.spec, index, span.id);
         let mut directed = DirectedStep::default();
-        if let Some(awaited) = &turn.awaited {
-            directed.projected.add(awaited.instruction(), None);
-        }
         for asked in &turn.corrections {
-            asked.messages().for_each(|message| directed.projected.add(message, asked.by.as_ref()));
+            asked
+                .messages(turn.awaited.as_deref())
+                .for_each(|message| directed.projected.add(message, asked.by.as_ref()));
         }
         Self {
             turn,
@@ -128,6 +129,7 @@ impl<'a, 't> StepRun<'a, 't> {
             transformers: Transformers::default(),
             reviewers: Reviewers::default(),
             holds: false,
+            value_by: None,
             was_streamed: false,
             recorded,
         }
@@ -183,7 +185,7 @@ impl<'a, 't> StepRun<'a, 't> {
             // Half a call must not run.
             content.retain(|part| !is_half_call(part, finish));
         }
-        let mut replaced_by = None;
+        let (mut replaced_by, mut is_value) = (None, false);
         if !self.reviewers.is_empty() {
             // Boxed, so that the future of other steps stays small.
             match Box::pin(self.review(content)).await? {
@@ -195,12 +197,14 @@ impl<'a, 't> StepRun<'a, 't> {
             && !another
             && calls_in(&content).next().is_none()
         {
-            if let Err(problem) = awaited.check(&mut content) {
-                let attempt = text_of(&content).into_owned();
-                let asked = AskedAgain::no_value(problem, awaited.at_most(), attempt);
-                return self.ask_again(asked);
+            match awaited.check(&mut content, finish) {
+                Ok(None) => (is_nothing, is_value) = (false, true),
+                Ok(Some(asked)) => match &self.model_call.prepared_by {
+                    Some(by) => return Err(unusable(&asked.words, by)),
+                    None => return self.ask_again(asked),
+                },
+                Err(error) => return Err(self.retract(error)),
             }
-            is_nothing = false;
         }
         if self.holds || replaced_by.is_some() {
             self.tell_judged(&content, replaced_by.as_ref());
@@ -216,6 +220,9 @@ impl<'a, 't> StepRun<'a, 't> {
         }
         if let Some(by) = &replaced_by {
             message = message.with_metadata(REPLACED_BY, by.as_str());
+        }
+        if is_value {
+            message = message.with_metadata(VALUE, true);
         }
         if !unusable_files.is_empty() {
             message = message.with_metadata(UNUSABLE_FILES, unusable_files);
@@ -298,7 +305,7 @@ impl<'a, 't> StepRun<'a, 't> {
         }
         let mut result = StepResult::from_parts(requests, results, &self.model_call);
         if another {
-            result.set_has_tool_calls(true);
+            result.set_continues(true);
         }
         Ok(result)
     }

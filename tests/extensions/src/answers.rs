@@ -24,7 +24,7 @@ impl Compacting {
     async fn compact(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let error = match next.run(ctx).await {
             Ok(result) => {
-                let another = if result.has_tool_calls() { "another step" } else { "the end" };
+                let another = if result.continues() { "another step" } else { "the end" };
                 self.log.write(format!("{:?}, {another}", result.finish_reason()));
                 return Ok(result);
             }

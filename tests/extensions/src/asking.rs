@@ -270,7 +270,7 @@ impl JudgingWaits {
         }
         match self.how.how.as_str() {
             "retry" => return Err(Error::retry_after(Duration::ZERO, "again")),
-            "replace" => result.set_has_tool_calls(true),
+            "replace" => result.set_continues(true),
             _ => self.fail()?,
         }
         Ok(result)

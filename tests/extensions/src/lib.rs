@@ -67,6 +67,7 @@ pub mod tools_late;
 pub mod transformed;
 pub mod turn;
 pub mod turns;
+pub mod values;
 pub mod wake;
 
 use log::{Log, LogConfig};

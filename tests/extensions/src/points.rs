@@ -38,7 +38,7 @@ impl Points {
         let (status, calls) = (result.status(), result.tool_calls().len());
         self.log.write(format!("step.post {step} {status:?} calls={calls}"));
         if step == 1 {
-            result.set_has_tool_calls(true);
+            result.set_continues(true);
         }
         Ok(result)
     }

@@ -96,8 +96,8 @@ impl Failing {
         }
         let mut result = next.run(ctx).await?;
         if self.at("step", When::After) {
-            let spoilt = !result.has_tool_calls();
-            result.set_has_tool_calls(spoilt);
+            let spoilt = !result.continues();
+            result.set_continues(spoilt);
             result.metadata_mut().insert("spoilt".to_owned(), true.into());
             self.fail().await?;
         }

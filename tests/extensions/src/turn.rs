@@ -34,7 +34,7 @@ impl Tracing {
             Ok(result) => self.log.write(format!(
                 "step {index}: {:?}, tool calls: {}, {} of {} answered",
                 result.status(),
-                result.has_tool_calls(),
+                result.continues(),
                 result.tool_results().len(),
                 result.tool_calls().len(),
             )),
@@ -71,7 +71,7 @@ impl Steering {
     async fn steer(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let first = ctx.step_index() == 0;
         let mut result = next.run(ctx).await?;
-        result.set_has_tool_calls(self.prolong && first);
+        result.set_continues(self.prolong && first);
         Ok(result)
     }
 }

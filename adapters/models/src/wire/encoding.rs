@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use goondan_core::{
-    FilePart, MessageData, ModelInfo, ModelOptions, Part, ProviderData, ProviderTool, Role, TextPart, ToolCallPart,
-    ToolItem,
+    FilePart, MessageData, ModelInfo, ModelOptions, Part, ProviderData, ProviderTool, ResponseFormat, Role, TextPart,
+    ToolCallPart, ToolItem,
 };
 use goondan_runtime::ModelRequest;
 use serde_json::{Map, Value};
 
+use super::enforced::enforceable;
 use super::legal::{digits, substitute};
 use crate::answer::{CALLED, NOTES};
 
@@ -34,7 +35,7 @@ impl<'a> Encoding<'a> {
             api,
             model,
             request,
-            options: merged(&request, options),
+            options: with_value(&request, merged(&request, options)),
             messages: request.messages().collect(),
             provided: provided(api, request),
             with_reasoning: true,
@@ -181,6 +182,14 @@ pub(crate) fn merged<'a>(request: &ModelRequest<'a>, of_model: &'a ModelOptions)
         Some(of_step) => Cow::Owned(of_step.clone().or(of_model)),
         None => Cow::Borrowed(of_model),
     }
+}
+
+/// Returns the options with the schema that the answer is held to.
+fn with_value<'a>(request: &ModelRequest<'_>, mut options: Cow<'a, ModelOptions>) -> Cow<'a, ModelOptions> {
+    if let Some(schema) = request.value_schema().and_then(enforceable) {
+        options.to_mut().response_format = Some(ResponseFormat::new("answer", schema));
+    }
+    options
 }
 
 /// Returns the tools of the step that are tools of the provider. Of several that would have the same name there, the

@@ -14,6 +14,7 @@ mod closed;
 mod converse;
 mod doubled;
 mod encoding;
+mod enforced;
 #[cfg(any(feature = "chat", feature = "gemini"))]
 mod few;
 #[cfg(feature = "gemini")]
@@ -45,6 +46,7 @@ pub use chat::{Chat, Dialect};
 pub use converse::Converse;
 pub use encoding::Encoding;
 pub(crate) use encoding::merged;
+pub(crate) use enforced::enforceable;
 #[cfg(feature = "gemini")]
 pub use gemini::Gemini;
 #[cfg(feature = "openai")]
@@ -111,6 +113,19 @@ pub trait Wire: Send + Sync + 'static {
     /// provider's cache keeps what follows the tools.
     // CACHE-01
     fn closes_tools(&self, _host: &str, _tools: usize, _options: &ModelOptions) -> bool {
+        false
+    }
+
+    /// Returns whether the provider can hold the text of an answer of `model` to a schema, in a request with these
+    /// options, and with tools or without.
+    // VALUE-01
+    fn holds_to_schema(&self, _model: &str, _options: &ModelOptions, _with_tools: bool) -> bool {
+        false
+    }
+
+    /// Returns whether the provider can require `model` to call one tool or more.
+    // VALUE-01
+    fn requires_tools(&self, _model: &str, _options: &ModelOptions) -> bool {
         false
     }
 

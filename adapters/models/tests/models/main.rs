@@ -26,3 +26,4 @@ mod sizes;
 mod support;
 mod switches;
 mod thinking;
+mod values;

@@ -8,4 +8,4 @@ mod turn;
 
 pub use step::{ModelCall, Repair, StepResult, StepResultExt, StepStatus, ToolRequest};
 pub use tool_call::{ToolCallResult, ToolCallResultExt, ToolError};
-pub use turn::{FinishReason, TurnResult, TurnResultExt};
+pub use turn::{FinishReason, TurnResult, TurnResultExt, VALUE};

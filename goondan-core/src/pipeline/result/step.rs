@@ -33,7 +33,7 @@ use crate::outcome::ModelFinish;
 /// async fn stop(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
 ///     let mut result = next.run(ctx).await?;
 ///     if result.tool_calls().iter().any(|call| call.name == "answer__submit") {
-///         result.set_has_tool_calls(false);
+///         result.set_continues(false);
 ///     }
 ///     Ok(result)
 /// }
@@ -161,17 +161,48 @@ impl StepResult {
         self.status() == StepStatus::Suspended
     }
 
-    /// Returns whether the turn continues with another step.
+    /// Returns whether the turn continues with another step: unless a layer says otherwise, if there were tool calls.
     // PIPE-11
     #[inline]
-    pub fn has_tool_calls(&self) -> bool {
+    pub fn continues(&self) -> bool {
         *self.data.field(|data| &data.has_tool_calls)
     }
 
-    /// Makes the turn continue with another step, or end with this one.
+    /// Makes the turn continue with another step, even if the model has given its final answer, or end with this one. The
+    /// answer stays in the conversation, so append what the model is to do next:
+    ///
+    /// ```
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Tested;
+    /// # #[goondan::extension(name = "tested")]
+    /// # impl Tested {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Lets no turn end that has changed files and run no tests.
+    /// #[middleware(step)]
+    /// async fn ask_for_tests(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+    ///     let mut result = next.run(ctx).await?;
+    ///     let called = |name: &str| result.tool_calls().iter().any(|call| call.name == name);
+    ///     if called("files__write") {
+    ///         ctx.metadata_mut().insert("untested".to_owned(), true.into());
+    ///     } else if called("tests__run") {
+    ///         ctx.metadata_mut().remove("untested");
+    ///     }
+    ///     if !result.continues() && ctx.metadata_mut().remove("untested").is_some() {
+    ///         ctx.append_message(Message::user("Run the tests before you end."));
+    ///         result.set_continues(true);
+    ///     }
+    ///     Ok(result)
+    /// }
+    /// # }
+    /// ```
     // D-07
-    pub fn set_has_tool_calls(&mut self, has_tool_calls: bool) {
-        self.data.get_mut().has_tool_calls.set(has_tool_calls);
+    pub fn set_continues(&mut self, continues: bool) {
+        self.data.get_mut().has_tool_calls.set(continues);
     }
 
     /// Returns the calls that the model asked for, in its order.
@@ -292,7 +323,7 @@ impl StepResultExt for StepResult {
 
     fn repair(repair: Repair, model_call: &ModelCall) -> Self {
         let mut result = Self::from_parts(Vec::new(), Vec::new(), model_call);
-        result.set_has_tool_calls(true);
+        result.set_continues(true);
         result.metadata_mut().insert("malformed".to_owned(), Value::from(&*repair.problem));
         result.data.get_mut().repair = Some(repair);
         result
@@ -311,6 +342,6 @@ impl StepResultExt for StepResult {
     }
 
     fn asks_again(&self) -> Option<&Repair> {
-        self.data.get().repair.as_ref().filter(|_| self.has_tool_calls())
+        self.data.get().repair.as_ref().filter(|_| self.continues())
     }
 }

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::conversation::{Message, Role, Source};
 use crate::crossing::{MaybeRemote, result_fields};
-use crate::error::{Error, WireError};
-use crate::event::TokenUsage;
+use crate::error::{Error, ErrorCode, Result, WireError};
+use crate::event::{TokenUsage, value_of};
 use crate::name::TurnId;
 use crate::outcome::ToolCallSummary;
 use crate::question::Wait;
@@ -120,6 +122,31 @@ impl TurnResult {
         self.response().map(Message::text).unwrap_or_default()
     }
 
+    /// Returns whether the answer is a value that fits the schema which was expected: see
+    /// [`AgentEvent::expecting`](crate::AgentEvent::expecting).
+    // VALUE-01
+    pub fn is_value(&self) -> bool {
+        self.response().is_some_and(|message| message.metadata().get(VALUE) == Some(&Value::Bool(true)))
+    }
+
+    /// Returns the value that the answer is.
+    ///
+    /// # Errors
+    /// `E_ANSWER_SCHEMA` when its text is no value of the type `T`.
+    // VALUE-01
+    pub fn value<T: DeserializeOwned>(&self) -> Result<T> {
+        if self.response().is_none() {
+            let message = match self.finish_reason() {
+                FinishReason::MaxSteps => "the turn reached its limit of steps before its answer",
+                FinishReason::Suspended => "the turn waits for decisions, and has no answer yet",
+                _ => "the turn has no answer",
+            };
+            return Err(Error::new(ErrorCode::ANSWER_SCHEMA, message)
+                .suggest("look at how the turn ended: `finish_reason`, and `waits` of a suspended one"));
+        }
+        value_of(&self.text())
+    }
+
     /// Replaces the text of the answer for the caller, whatever the conversation holds. The conversation keeps its
     /// message; to change both, replace the message.
     pub fn set_text(&mut self, text: impl Into<String>) {
@@ -177,6 +204,9 @@ impl TurnResult {
         self.is_stored() && self.response().is_none()
     }
 }
+
+/// The metadata key of a message whose text is a value that was expected.
+pub const VALUE: &str = "value";
 
 /// The members of a [`TurnResult`] for the runtime.
 pub trait TurnResultExt {

@@ -13,6 +13,7 @@ use goondan_core::{
     Part, Result, TextPart, TokenUsage, ToolCallId, ToolCallPart, ToolCatalog, ToolItem, ToolRequest,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 pub use deltas::{DeltaSink, ModelDelta};
 
@@ -58,6 +59,44 @@ pub trait Model: Send + Sync + 'static {
     fn sends_closed_tools(&self, _request: &ModelRequest<'_>) -> bool {
         false
     }
+
+    /// Returns how the model can be held to a value, whose JSON Schema is one of an object. The answer is checked in any
+    /// case.
+    // VALUE-01
+    fn value_by(&self, _request: &ModelRequest<'_>, _schema: &Map<String, Value>) -> ValueBy {
+        ValueBy::Tool
+    }
+}
+
+/// How a model is held to the value that is expected as its answer.
+///
+/// ```
+/// use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ValueBy};
+/// use goondan::{BoxFuture, Map, Result, Value};
+///
+/// /// A server that generates by grammars.
+/// struct Grammars;
+///
+/// impl Model for Grammars {
+///     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+///         let grammar = request.value_schema().map(|schema| format!("{schema:?}"));
+///         Box::pin(async move { Ok(ModelResponse::text(grammar.unwrap_or_default())) })
+///     }
+///
+///     fn value_by(&self, _: &ModelRequest<'_>, _: &Map<String, Value>) -> ValueBy {
+///         ValueBy::Schema
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValueBy {
+    /// Its text is held to [`ModelRequest::value_schema`].
+    Schema,
+    /// It must call a tool: one of the step, or one of the runtime that takes the value.
+    RequiredTool,
+    /// It can call a tool of the runtime that takes the value, and is told to do so.
+    Tool,
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
@@ -79,6 +118,10 @@ impl<M: Model + ?Sized> Model for Box<M> {
 
     fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
         (**self).sends_closed_tools(request)
+    }
+
+    fn value_by(&self, request: &ModelRequest<'_>, schema: &Map<String, Value>) -> ValueBy {
+        (**self).value_by(request, schema)
     }
 }
 
@@ -102,6 +145,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     fn sends_closed_tools(&self, request: &ModelRequest<'_>) -> bool {
         (**self).sends_closed_tools(request)
     }
+
+    fn value_by(&self, request: &ModelRequest<'_>, schema: &Map<String, Value>) -> ValueBy {
+        (**self).value_by(request, schema)
+    }
 }
 
 /// A request to a model. It borrows the conversation, so nothing is copied for a model call.
@@ -115,12 +162,22 @@ pub struct ModelRequest<'a> {
     options: Option<&'a ModelOptions>,
     instance: Option<(&'a AgentName, &'a InstanceKey)>,
     projection: Option<&'a Projection>,
+    value_schema: Option<&'a Map<String, Value>>,
 }
 
 impl<'a> ModelRequest<'a> {
     /// Returns a request with the current messages of `conversation`.
     pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
-        Self { system, conversation, tools, registered: None, options: None, instance: None, projection: None }
+        Self {
+            system,
+            conversation,
+            tools,
+            registered: None,
+            options: None,
+            instance: None,
+            projection: None,
+            value_schema: None,
+        }
     }
 
     /// Sets the options of the call.
@@ -145,6 +202,19 @@ impl<'a> ModelRequest<'a> {
     /// with: see [`ModelOptions::or`].
     pub fn options(&self) -> Option<&'a ModelOptions> {
         self.options
+    }
+
+    /// Sets the JSON Schema that the text of the answer is held to.
+    #[must_use]
+    pub fn with_value_schema(self, schema: Option<&'a Map<String, Value>>) -> Self {
+        Self { value_schema: schema, ..self }
+    }
+
+    /// Returns the JSON Schema of the value that the text of the answer must be, if the model is held to one:
+    /// [`ValueBy::Schema`].
+    // VALUE-01
+    pub fn value_schema(&self) -> Option<&'a Map<String, Value>> {
+        self.value_schema
     }
 
     /// Sets the instance whose conversation it is.

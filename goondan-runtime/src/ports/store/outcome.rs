@@ -190,6 +190,9 @@ impl EventDigest {
                 hash.json(members);
             }
         }
+        if let Some(answer) = &event.answer {
+            hash.json(answer);
+        }
         Self(hash.0)
     }
 }

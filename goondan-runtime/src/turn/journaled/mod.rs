@@ -63,6 +63,8 @@ pub(crate) struct JournaledConversation {
     telling: Telling,
     /// Whether files of the conversation may have been refused, so that requests leave them out.
     has_refused_files: bool,
+    /// Whether the provider refused a request that held the model to a value.
+    pub(super) refuses_values: bool,
     /// The calls of the turn that runs which wait for decisions: it is about to be suspended.
     // ASK-01
     suspending: Option<Vec<Wait>>,
@@ -110,6 +112,7 @@ impl JournaledConversation {
         let partial = PartialAnswer::default();
         Ok(Self {
             has_refused_files: LeftOut::known(&conversation).is_some(),
+            refuses_values: false,
             conversation,
             journal,
             states,

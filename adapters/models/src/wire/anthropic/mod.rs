@@ -38,6 +38,14 @@ impl Wire for Anthropic {
         options::check(model, options)
     }
 
+    fn holds_to_schema(&self, model: &str, _: &ModelOptions, _: bool) -> bool {
+        options::holds_to_schema(model)
+    }
+
+    fn requires_tools(&self, model: &str, options: &ModelOptions) -> bool {
+        !options::may_think(model, options)
+    }
+
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {
         encode::encode(request)
     }

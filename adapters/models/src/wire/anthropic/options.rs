@@ -41,6 +41,20 @@ const BUDGET_ONLY: [&str; 12] = [
     "claude-2",
 ];
 
+/// The models that cannot hold an answer to a schema.
+const WITHOUT_SCHEMAS: [&str; 8] =
+    ["claude-2", "claude-3", "opus-4-0", "opus-4-2025", "opus-4@", "sonnet-4-0", "sonnet-4-2025", "sonnet-4@"];
+
+/// Returns whether `model` can be held to a schema.
+pub(super) fn holds_to_schema(model: &str) -> bool {
+    !WITHOUT_SCHEMAS.iter().any(|name| model.contains(name))
+}
+
+/// Returns whether `model` may reason in answer to a request with these options. Then no tool can be required.
+pub(in crate::wire) fn may_think(model: &str, options: &ModelOptions) -> bool {
+    matches!(thinking(model, options), Thinking::Budget(_) | Thinking::Adaptive)
+}
+
 /// Returns the budget that is an effort's equal, for models that know budgets alone.
 pub(in crate::wire) fn budget_of(effort: ReasoningEffort) -> u32 {
     match effort {

@@ -15,6 +15,8 @@ use super::{Encoding, Wire, closed};
 use crate::answer::Answer;
 use crate::http::Failure;
 
+use dialect::ToolChoices;
+
 pub use dialect::Dialect;
 
 /// The interface that many providers share: `POST /chat/completions`. What differs is in the [`Dialect`].
@@ -43,6 +45,15 @@ impl Wire for Chat {
 
     fn closes_tools(&self, host: &str, tools: usize, options: &ModelOptions) -> bool {
         closed::closes_tools(host, tools, options, options::entry)
+    }
+
+    fn holds_to_schema(&self, _: &str, _: &ModelOptions, with_tools: bool) -> bool {
+        // Some providers refuse a schema beside tools.
+        self.dialect.schemas && !with_tools
+    }
+
+    fn requires_tools(&self, _: &str, _: &ModelOptions) -> bool {
+        self.dialect.tool_choice != ToolChoices::Ignored
     }
 
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {

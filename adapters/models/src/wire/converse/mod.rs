@@ -12,6 +12,7 @@ use goondan_core::{ModelOptions, Result};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
+use super::anthropic::options::may_think;
 use super::doubled::once;
 use super::{Encoding, Wire};
 use crate::answer::Answer;
@@ -41,6 +42,14 @@ impl Wire for Converse {
 
     fn check(&self, model: &str, options: &ModelOptions) -> Result<()> {
         options::check(model, options)
+    }
+
+    fn requires_tools(&self, model: &str, options: &ModelOptions) -> bool {
+        match Maker::of(model) {
+            Maker::Anthropic => !may_think(model, options),
+            Maker::Amazon => options.reasoning.effort.is_none(),
+            Maker::OpenAi | Maker::Other => false,
+        }
     }
 
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {

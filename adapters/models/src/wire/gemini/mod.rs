@@ -52,6 +52,15 @@ impl Wire for Gemini {
         options::check(model, options)
     }
 
+    fn holds_to_schema(&self, model: &str, _: &ModelOptions, with_tools: bool) -> bool {
+        // Earlier models refuse a schema beside tools.
+        !with_tools || !is_earlier(model)
+    }
+
+    fn requires_tools(&self, _: &str, _: &ModelOptions) -> bool {
+        true
+    }
+
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {
         encode::encode(request)
     }

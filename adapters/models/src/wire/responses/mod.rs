@@ -48,6 +48,14 @@ impl Wire for Responses {
         closed::closes_tools(host, tools, options, options::entry)
     }
 
+    fn holds_to_schema(&self, _: &str, _: &ModelOptions, _: bool) -> bool {
+        true
+    }
+
+    fn requires_tools(&self, _: &str, _: &ModelOptions) -> bool {
+        true
+    }
+
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {
         encode::encode(request)
     }
