@@ -2,6 +2,7 @@
 
 use goondan_bundle::Bundle;
 use goondan_core::OnError;
+use goondan_covers::covers;
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, assert_agent_error, assert_error, bundle_of};
 
@@ -23,6 +24,23 @@ fn limits_are_positive_whole_numbers() {
     }
     let spec = "  model: Model/main\n  policy: { toolTimeoutMs: 0 }\n";
     assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "6:28", &["`spec.policy.toolTimeoutMs`", "`0`"]);
+}
+
+#[test]
+#[covers("VALUE-01")]
+fn the_schema_of_an_answer_is_a_schema() {
+    let with = |answer: &str| format!("  model: Model/main\n  answer:\n    {answer}\n");
+    let words = ["`spec.answer.schema` is missing"];
+    assert_agent_error(&with("atMost: 1"), "E_CONFIG_SCHEMA_INVALID", "7:5", &words);
+    assert_agent_error(&with("schema: { type: objekt }"), "E_SCHEMA_INVALID", "7:13", &["objekt"]);
+    let words = ["`spec.answer.schema` must be a mapping"];
+    assert_agent_error(&with("schema: object"), "E_CONFIG_SCHEMA_INVALID", "7:13", &words);
+    let words = ["`spec.answer.atMost` must be a whole number from 0"];
+    assert_agent_error(&with("{ schema: {}, atMost: -1 }"), "E_CONFIG_SCHEMA_INVALID", "7:27", &words);
+    let directory = bundle_of(&[MODEL, &format!("{AGENT}  answer: {{ schema: {{ type: object }} }}\n")]);
+    let bundle = Bundle::load(directory.path()).unwrap();
+    let answer = bundle.agents().next().unwrap().answer.clone().unwrap();
+    assert_eq!((answer.schema["type"].as_str(), answer.at_most), (Some("object"), 2));
 }
 
 #[test]

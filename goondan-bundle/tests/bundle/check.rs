@@ -109,7 +109,7 @@ fn errors_are_displayed_a_line_each_with_the_remedy_below() {
     let errors = Bundle::check(directory.path()).unwrap_err();
     let file = directory.path().join("goondan.yaml").display().to_string();
     let (unknown, dangling) = (
-        "unknown field `a b` in `spec`: expected `model`, `models`, `system`, `extensions` or `policy`",
+        "unknown field `a b` in `spec`: expected `model`, `models`, `system`, `extensions`, `policy` or `answer`",
         "the bundle has no Model `main`; it has no Model at all",
     );
     assert_eq!(

@@ -252,6 +252,27 @@ fn json_contains_everything_about_a_turn() {
 }
 
 #[test]
+#[covers("VALUE-01")]
+fn json_has_the_value_that_the_bundle_expects() {
+    let script = "- { say: warm, when: Lisbon }\n- { say: '{\"degrees\":21}', when: could not be used }\n\
+                  - { say: cold, when: Oslo }\n- { say: colder, repeat: true }\n";
+    let fixture = Fixture::new(script, 40);
+    let file = fixture.bundle().join("goondan.yaml");
+    let schema = "{ type: object, properties: { degrees: { type: integer } }, required: [degrees] }";
+    let answer = format!("answer: {{ schema: {schema}, atMost: 1 }}, model:");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("spec: { model:", &format!("spec: {{ {answer}")))
+        .unwrap();
+    let output = fixture.pipe(&["--json"], b"Lisbon\nOslo\n");
+    assert_eq!(output.status.code(), Some(1), "one turn failed");
+    let lines: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["value"], &lines[0]["steps"]), (&json!({ "degrees": 21 }), &json!(2)));
+    assert_eq!(lines[0]["response"], "{\"degrees\":21}");
+    assert_eq!((&lines[1]["error"]["code"], lines[1].get("value")), (&json!("E_ANSWER_SCHEMA"), None));
+    let text = fixture.run(&["--input", "Lisbon"]);
+    assert_eq!(stdout(&text), "{\"degrees\":21}\n", "{}", stderr(&text));
+}
+
+#[test]
 #[covers("CUT-01")]
 fn an_answer_that_was_cut_off_is_told_as_cut() {
     let script = "- { raw: { text: Once upon, finishReason: length }, when: tell }\n\
