@@ -134,7 +134,8 @@ typedef struct {
     int32_t (*run_emit)(const void *call, goondan_text event, goondan_buffer *error);
     int32_t (*run_message_remove)(const void *call, goondan_text id, goondan_buffer *error);
     goondan_future (*run_next)(const void *call);
-    /* To an agent, or to a model: `{"model": {"name"}, "input", "system", "options", "timeout"}`. */
+    /* To an agent, or to a model: `{"model": {"name"}, "input", "system", "options", "timeout"}`.
+     * A value is expected as the answer with `"answer": {"schema", "atMost"}`, since 1.3; an older host ignores it. */
     goondan_future (*run_request)(const void *call, goondan_text request);
     int32_t (*run_request_later)(const void *call, goondan_text request, goondan_buffer *output);
     goondan_future (*run_send)(const void *call, goondan_text request);

@@ -1,9 +1,11 @@
 //! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md`,
-//! `docs/providers.md`, `docs/stores.md` and `docs/watching.md` are real: every piece of Rust on these pages is also in a
-//! file here or in an example, which is compiled and tested, and every error is in a `.stderr` file of `tests/ui`.
+//! `docs/providers.md`, `docs/stores.md`, `docs/watching.md` and `docs/answers.md` are real: every piece of Rust on these
+//! pages is also in a file here or in an example, which is compiled and tested, and every error is in a `.stderr` file of
+//! `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
 
+mod answers;
 mod attributes;
 mod call_limit;
 mod careful;
@@ -25,13 +27,14 @@ mod own_model;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "docs/writing-extensions.md",
     "docs/attributes.md",
     "docs/recipes.md",
     "docs/providers.md",
     "docs/stores.md",
     "docs/watching.md",
+    "docs/answers.md",
 ];
 
 /// Returns the code blocks of `page` that are marked with `language`.
@@ -90,5 +93,17 @@ fn every_error_is_one_of_the_compiler() {
         for line in errors.flat_map(|block| block.lines().map(str::to_owned).collect::<Vec<_>>()) {
             assert!(texts.iter().any(|text| text.lines().any(|known| known == line.trim())), "{page} shows\n{line}");
         }
+    }
+}
+
+/// VALUE-01: the page has each program beside that of another framework.
+#[test]
+fn programs_are_about_as_short_as_those_of_other_frameworks() {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+    let lines = |block: &String| block.lines().filter(is_code).count();
+    let (own, others) = (blocks("docs/answers.md", "rust"), blocks("docs/answers.md", "text"));
+    assert_eq!(own.len(), others.len());
+    for (own, other) in own.iter().zip(&others) {
+        assert!(2 * lines(own) <= 3 * lines(other), "{} lines beside {}:\n{own}", lines(own), lines(other));
     }
 }
