@@ -357,6 +357,16 @@ async fn an_agent_expects_a_value_of_every_input_unless_it_has_one_of_its_own() 
     assert_eq!(asked.instance.run_as::<String>("a text").await.unwrap(), "two");
     let bad = Agent::builder("assistant").model(ScriptedModel::new([])).answer(AnswerFormat::new(json!({ "type": 7 })));
     assert_eq!(bad.build().unwrap_err().code(), "E_SCHEMA_INVALID");
+    let deep = (0..100).fold(json!({}), |inner, _| json!({ "items": inner }));
+    let too_deep = Agent::builder("assistant").model(ScriptedModel::new([])).answer(AnswerFormat::new(deep.clone()));
+    assert_eq!(too_deep.build().unwrap_err().code(), "E_VALUE_DEPTH");
+    let event = AgentEvent::input("?").expecting(AnswerFormat::new(deep));
+    assert_eq!(asked.instance.run(event).await.unwrap_err().code(), "E_VALUE_DEPTH");
+    let nested = (0..28).fold(json!({ "type": "integer" }), |inner, _| json!({ "type": "array", "items": inner }));
+    let event = AgentEvent::input("?").expecting(AnswerFormat::new(nested));
+    let value = (0..28).fold(json!(1), |inner, _| json!([inner]));
+    let deep = Asked::new(vec![ScriptItem::say(value.to_string())], plain).await;
+    assert_eq!(deep.instance.run(event).await.unwrap().value::<Value>().unwrap(), value);
 }
 
 #[tokio::test]

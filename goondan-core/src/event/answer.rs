@@ -56,7 +56,8 @@ impl AnswerFormat {
     ///
     /// # Errors
     /// `E_VALUE_DEPTH`.
-    pub(crate) fn checked(self) -> Result<Self> {
+    #[doc(hidden)]
+    pub fn checked(self) -> Result<Self> {
         match depth::check(&self.schema) {
             Ok(()) => Ok(self),
             Err(error) => {

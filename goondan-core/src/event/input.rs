@@ -285,6 +285,9 @@ impl AgentEventExt for AgentEvent {
         if let Some(auth) = &self.auth {
             depth::check_map(&auth.other).map_err(within("/auth"))?;
         }
+        if let Some(answer) = &self.answer {
+            depth::check(&answer.schema).map_err(within("/answer/schema"))?;
+        }
         let mut parts = self.content.iter().enumerate();
         parts.try_for_each(|(index, part)| {
             part.check_depth(MAX_DEPTH).map_err(|error| error.within(format_args!("/content/{index}")))
@@ -294,7 +297,7 @@ impl AgentEventExt for AgentEvent {
     #[cold]
     fn refuse(self, error: TooDeep) -> Error {
         let maps = [self.metadata, self.source.other].into_iter().chain(self.auth.map(|auth| auth.other));
-        depth::discard(maps.flat_map(Map::into_values));
+        depth::discard(maps.flat_map(Map::into_values).chain(self.answer.map(|answer| answer.schema)));
         self.content.into_iter().for_each(Part::discard);
         error.refuse("a value in the input event")
     }

@@ -362,12 +362,13 @@ impl AgentBuilder {
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
     /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
     /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply,
-    /// `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped; `E_VALUE_DEPTH` for a hint that
-    /// is nested too deeply.
+    /// `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped; `E_VALUE_DEPTH` for a hint, or
+    /// the schema of an answer, that is nested too deeply.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
         let hints = self.hints.into_checked().map_err(|error| error.refuse("a hint"))?;
+        let answer = self.answer.map(AnswerFormat::checked).transpose()?;
         let model = self.model.ok_or_else(|| {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
@@ -395,7 +396,7 @@ impl AgentBuilder {
             system: self.system,
             extensions,
             policy: self.policy,
-            answer: self.answer.as_ref().map(AwaitedValue::new).transpose()?.map(Arc::new),
+            answer: answer.as_ref().map(AwaitedValue::new).transpose()?.map(Arc::new),
             tools: Arc::default(),
             hints,
             router: self.router,
