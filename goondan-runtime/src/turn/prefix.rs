@@ -549,6 +549,7 @@ mod tests {
             system: Some("instructions".to_owned()),
             extensions: Vec::new(),
             policy: Policy::default(),
+            answer: None,
             tools: Arc::default(),
             hints: Map::new(),
             router: None,
