@@ -58,7 +58,14 @@ pub(crate) enum Response {
 
 /// The calls that run at a server.
 #[derive(Clone, Default)]
-pub(crate) struct RunningCalls(Arc<Lock<Vec<Running>>>);
+pub(crate) struct RunningCalls(Arc<Lock<Calls>>);
+
+#[derive(Default)]
+struct Calls {
+    running: Vec<Running>,
+    /// Progress with a number that no call has yet: a server can answer before its request counts as sent.
+    early: Vec<(String, Said)>,
+}
 
 struct Running {
     number: u64,
@@ -93,16 +100,24 @@ impl RunningCalls {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let Caller { conversation, said } = caller;
-        self.0.lock().push(Running { number, conversation: conversation.clone(), token: None, said: said.clone() });
+        self.0.lock().running.push(Running {
+            number,
+            conversation: conversation.clone(),
+            token: None,
+            said: said.clone(),
+        });
         RunningCall { calls: self.clone(), number }
     }
 
     /// Tells the call with this token how far it is.
     pub(crate) fn progress(&self, token: &str, done: f64, total: Option<f64>, text: String) {
-        let calls = self.0.lock();
-        if let Some(call) = calls.iter().find(|call| call.token.as_deref() == Some(token)) {
+        let mut calls = self.0.lock();
+        let said = Said::Progress { done, total, text };
+        if let Some(call) = calls.running.iter().find(|call| call.token.as_deref() == Some(token)) {
             // The newest one counts, and there are more.
-            _ = call.said.try_send(Said::Progress { done, total, text });
+            _ = call.said.try_send(said);
+        } else if calls.running.iter().any(|call| call.token.is_none()) && calls.early.len() < QUEUE {
+            calls.early.push((token.to_owned(), said));
         }
     }
 
@@ -116,23 +131,34 @@ impl RunningCalls {
     /// several conversations run, or none.
     pub(crate) fn tell(&self, said: Said) -> bool {
         let calls = self.0.lock();
-        let Some(first) = calls.first() else { return false };
-        calls.iter().all(|call| call.conversation == first.conversation) && first.said.try_send(said).is_ok()
+        let Some(first) = calls.running.first() else { return false };
+        calls.running.iter().all(|call| call.conversation == first.conversation) && first.said.try_send(said).is_ok()
     }
 }
 
 impl RunningCall {
     pub(crate) fn set_token(&self, token: String) {
         let mut calls = self.calls.0.lock();
-        if let Some(call) = calls.iter_mut().find(|call| call.number == self.number) {
+        let Calls { running, early } = &mut *calls;
+        if let Some(call) = running.iter_mut().find(|call| call.number == self.number) {
+            for (_, said) in early.extract_if(.., |(of, _)| *of == token) {
+                _ = call.said.try_send(said);
+            }
             call.token = Some(token);
+        }
+        if running.iter().all(|call| call.token.is_some()) {
+            early.clear();
         }
     }
 }
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        self.calls.0.lock().retain(|call| call.number != self.number);
+        let mut calls = self.calls.0.lock();
+        calls.running.retain(|call| call.number != self.number);
+        if calls.running.iter().all(|call| call.token.is_some()) {
+            calls.early.clear();
+        }
     }
 }
 
@@ -175,5 +201,18 @@ mod tests {
         drop(a);
         calls.progress("7", 2.0, Some(2.0), String::new());
         assert!(heard.try_recv().is_err());
+    }
+
+    #[test]
+    fn progress_that_comes_before_the_request_counts_as_sent_is_kept() {
+        let calls = RunningCalls::default();
+        let (a, mut heard) = Caller::new("a".to_owned());
+        let a = calls.begin(&a);
+        for (token, text) in [("7", "own"), ("8", "other")] {
+            calls.progress(token, 1.0, None, text.to_owned());
+        }
+        a.set_token("7".to_owned());
+        assert!(matches!(heard.try_recv(), Ok(Said::Progress { text, .. }) if text == "own"));
+        assert!(heard.try_recv().is_err() && calls.0.lock().early.is_empty());
     }
 }
