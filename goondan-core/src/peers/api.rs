@@ -273,22 +273,24 @@ impl<'a> AgentsApi<'a> {
     /// with what is wrong with its answer, twice at most, unless the request says another number.
     ///
     /// ```
-    /// # use goondan::middleware::{Next, TurnContext, TurnResult};
-    /// # use goondan::{Result, extension};
     /// use goondan::agent::AgentRequest;
+    /// use goondan::prelude::*;
     ///
-    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
-    /// struct Mood {
-    ///     is_angry: bool,
-    /// }
     /// # struct Moods;
-    /// # #[extension(name = "moods")]
+    /// # #[goondan::extension(name = "moods")]
     /// # impl Moods {
-    /// # #[middleware(turn)]
-    /// async fn mood(&self, ctx: &mut TurnContext<'_>, next: Next<'_, TurnResult>) -> Result<TurnResult> {
-    ///     let text = ctx.input_event().input.clone().unwrap_or_default();
-    ///     let mood: Mood = ctx.agents().request_as(AgentRequest::model(None).input(text)).await?;
-    ///     ctx.metadata_mut().insert("isAngry".to_owned(), mood.is_angry.into());
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Notes for other layers whether the user is angry.
+    /// #[middleware(turn)]
+    /// async fn mood(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+    ///     let text = ctx.input().input.clone().unwrap_or_default();
+    ///     let request = AgentRequest::model(None).system("Is the user angry?").input(text);
+    ///     let is_angry: bool = ctx.agents().request_as(request).await?;
+    ///     ctx.metadata_mut().insert("isAngry".to_owned(), is_angry.into());
     ///     next.run(ctx).await
     /// }
     /// # }

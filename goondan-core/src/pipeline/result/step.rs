@@ -193,7 +193,7 @@ impl StepResult {
     ///         ctx.metadata_mut().remove("untested");
     ///     }
     ///     if !result.continues() && ctx.metadata_mut().remove("untested").is_some() {
-    ///         ctx.append_message(Message::user("Run the tests before you end."));
+    ///         ctx.emit(MessageEvent::append(Message::user("Run the tests before you end.")));
     ///         result.set_continues(true);
     ///     }
     ///     Ok(result)
