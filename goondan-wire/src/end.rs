@@ -1,8 +1,10 @@
 //! The end of a turn: its result, or the error that it failed with.
 
+#[cfg(feature = "runtime")]
+use goondan_core::host::VALUE;
 use goondan_core::{
-    AgentName, Error, EventSource, FinishReason, InstanceKey, Result, TokenUsage, ToolCallSummary, TurnId, TurnResult,
-    Wait,
+    AgentName, Error, ErrorCode, EventSource, FinishReason, InstanceKey, Result, TokenUsage, ToolCallSummary, TurnId,
+    TurnResult, Wait,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,6 +69,39 @@ impl TurnEnd {
                 error: Some(ErrorBody::from(error)),
                 background: None,
             },
+        }
+    }
+
+    /// The end of a turn that ended earlier, of which the outcome and the message with the answer are left.
+    #[cfg(feature = "runtime")]
+    pub fn stored(ended: &goondan_runtime::store::EndedTurn, answer: Option<&goondan_core::Message>) -> Self {
+        use goondan_runtime::store::TurnOutcome;
+        let error = match &ended.outcome {
+            TurnOutcome::Failed { code, message, .. } => Some(Error::new(code.clone(), message.clone())),
+            TurnOutcome::Cancelled { .. } => Some(Error::new(ErrorCode::TURN_CANCELLED, "the turn was cancelled")),
+            TurnOutcome::Interrupted { .. } => {
+                Some(Error::new(ErrorCode::TURN_INTERRUPTED, "the turn was interrupted, and closed without an answer"))
+            }
+            TurnOutcome::Rewound { .. } => Some(Error::new(ErrorCode::TURN_REWOUND, "the turn was taken back")),
+            _ => None,
+        };
+        let finish_reason = match &ended.outcome {
+            TurnOutcome::Answered { finish_reason, .. } => *finish_reason,
+            _ => FinishReason::Error,
+        };
+        let text = answer.filter(|_| error.is_none()).map(|message| message.text().into_owned());
+        let is_value = answer.is_some_and(|message| message.metadata().get(VALUE) == Some(&Value::Bool(true)));
+        Self {
+            turn_id: Some(ended.turn.clone()),
+            finish_reason,
+            value: text.as_deref().filter(|_| is_value).and_then(|text| serde_json::from_str(text).ok()),
+            response: text,
+            steps: 0,
+            tool_calls: Vec::new(),
+            usage: None,
+            waits: Vec::new(),
+            error: error.as_ref().map(ErrorBody::from),
+            background: None,
         }
     }
 

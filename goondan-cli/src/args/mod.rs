@@ -12,6 +12,8 @@ mod log;
 mod new;
 mod plugin;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod shell;
 mod trust;
 
@@ -32,6 +34,8 @@ pub(crate) use plugin::{
     PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
 };
 pub(crate) use run::{CassettesArg, FsyncArg, RunArgs, UnansweredArg};
+#[cfg(feature = "serve")]
+pub(crate) use serve::ServeArgs;
 pub(crate) use shell::{CompletionsArgs, ManArgs};
 pub(crate) use trust::TrustArgs;
 
@@ -54,6 +58,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum GoondanCommand {
     Run(RunArgs),
+    #[cfg(feature = "serve")]
+    Serve(ServeArgs),
     Check(CheckArgs),
     Trust(TrustArgs),
     Order(OrderArgs),

@@ -12,6 +12,8 @@ mod order;
 mod plugin;
 mod run;
 mod schema;
+#[cfg(feature = "serve")]
+mod serve;
 mod shell;
 mod tools;
 mod trust;
@@ -26,6 +28,8 @@ use crate::outcome::Outcome;
 pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
     match command {
         GoondanCommand::Run(args) => return run::run(&args),
+        #[cfg(feature = "serve")]
+        GoondanCommand::Serve(args) => return serve::serve(&args),
         GoondanCommand::Check(args) => return check::check(&args),
         GoondanCommand::Trust(args) => return trust::trust(&args),
         GoondanCommand::Order(args) => return order::order(&args),

@@ -25,7 +25,8 @@ use crate::output::{self, Stream, diagnostics};
 use batch::Batch;
 use conversation::OpenConversation;
 use repl::{Repl, Terminal};
-use signals::{AFTER_INTERRUPT, Signals};
+use signals::AFTER_INTERRUPT;
+pub(super) use signals::Signals;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
     if args.input.as_ref().is_some_and(|input| input.trim().is_empty()) {

@@ -1,0 +1,71 @@
+//! `goondan serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::bundle::BundleArgs;
+
+/// Serve the agents of a bundle over HTTP.
+///
+/// A turn belongs to its request, and not to the connection: a client that goes away may come back,
+/// and others may watch. A request with an `Idempotency-Key` is answered once, however often it is
+/// sent. Turns that an earlier process left open are gone on with at the start.
+///
+/// Pages that are written for `useChat` of AI SDK use the address /v1/agents/AGENT/ui unmodified.
+/// docs/serving.md describes all addresses.
+///
+/// Without --token-file, only this machine is listened to. With it, each principal uses the
+/// conversations whose keys begin with its name and a colon.
+///
+/// After SIGTERM or Ctrl-C, no turn is accepted any more, and those that run have --grace to end.
+/// The others are left open: the next start goes on with them. A second signal ends the process.
+///
+/// Exit status: 0 after a signal; 1 the address cannot be listened on; 2 the command line, the
+/// tokens or the bundle are wrong.
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) bundle: BundleArgs,
+
+    /// Serve the bundle whatever its agents can do, without asking: see `goondan check --capabilities`.
+    #[arg(long)]
+    pub(crate) trust: bool,
+
+    /// The address to listen on. The port 0 is a free one, which is printed.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
+    pub(crate) listen: SocketAddr,
+
+    /// A file with a line `NAME: SHA256` for each principal, the digest that of its token. Needed for addresses that
+    /// other machines reach.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Let pages of this origin, such as https://app.example, send requests; may be repeated.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+
+    /// How many turns run or are queued at the same time. Others are refused with 429.
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub(crate) max_turns: usize,
+
+    /// Reload when files of the bundle, scripts of its models, or its libraries change, also between the steps of a
+    /// turn. What a reload adds, such as a command, is refused.
+    #[arg(long)]
+    pub(crate) watch: bool,
+
+    /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_root: Option<PathBuf>,
+
+    /// How long turns that run may continue after a signal.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    grace: u64,
+}
+
+impl ServeArgs {
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace)
+    }
+}

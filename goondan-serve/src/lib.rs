@@ -1,0 +1,38 @@
+//! Serves agents over HTTP: turns that outlive their connections, requests that are answered once, decisions, tokens, and
+//! the front ends that exist. `goondan serve` is made of it, and a program mounts it as an axum `Router`: see [`Service`].
+//!
+//! A turn belongs to its event, and not to its connection: whoever asked may go away and come back, and others may watch.
+//! What it tells is kept for five minutes after its end.
+//!
+//! # Layout
+//! Each module uses only those above it in this list, but that `caller` and the interfaces know the service.
+//!
+//! - `problem`: errors as HTTP says them
+//! - `tokens`: the tokens of principals
+//! - `agents`: the agents that are served
+//! - `log`: what a turn tells
+//! - `turns`: the turns that run
+//! - `service`: the agents, who may use them, and the end
+//! - `caller`: who sends a request
+//! - `watch`: a log as server-sent events
+//! - `native`: the native interface
+//! - `ui`: the one of AI SDK UI
+//! - `router`: the routes
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod agents;
+mod caller;
+mod log;
+mod native;
+mod problem;
+mod router;
+mod service;
+mod tokens;
+mod turns;
+mod ui;
+mod watch;
+
+pub use agents::{Agents, Held};
+pub use service::Service;
+pub use tokens::Tokens;
+pub use turns::Limits;

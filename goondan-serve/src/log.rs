@@ -1,0 +1,153 @@
+//! What a turn tells, kept so that any number of watchers read it from any place.
+// SERVE-01
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goondan_core::{Error, MessageEvent, Role};
+use goondan_lock::Lock;
+use goondan_wire::{TurnEnd, Update};
+use tokio::sync::watch;
+
+/// The log of a turn.
+pub(crate) struct Log {
+    /// Another one for each log, so that places in the log of an earlier process are known as such.
+    epoch: u32,
+    state: Lock<State>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    next: u64,
+    bytes: usize,
+    /// The number of the newest message of the model, which has what the pieces before it have told.
+    newest_answer: u64,
+    /// Up to which number pieces are left out.
+    left_out: u64,
+    end: Option<End>,
+    ended: Option<Instant>,
+}
+
+/// An update, with its number in the log.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) number: u64,
+    pub(crate) update: Arc<Update>,
+    /// Its JSON.
+    pub(crate) json: Arc<str>,
+}
+
+/// How a log has ended.
+#[derive(Clone)]
+pub(crate) enum End {
+    /// With the turn.
+    Turn(Arc<TurnEnd>),
+    /// With an error before anything was told.
+    Refused(Arc<Error>),
+    /// The program ends, and the turn goes on in another one.
+    Handover,
+}
+
+/// What a watcher reads at once.
+pub(crate) struct Read {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) end: Option<End>,
+}
+
+impl Log {
+    pub(crate) fn new(epoch: u32) -> Self {
+        Self { epoch, state: Lock::default(), changed: watch::Sender::new(()) }
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Returns how many updates have come.
+    pub(crate) fn length(&self) -> u64 {
+        self.state.lock().next
+    }
+
+    /// Adds an update. Once the log has more than `most` bytes, pieces are left out that a message has whole.
+    pub(crate) fn push(&self, update: Update, most: usize) {
+        let json: Arc<str> = match serde_json::to_string(&update) {
+            Ok(json) => json.into(),
+            Err(error) => return tracing::error!("an update of a turn has no JSON: {error}"),
+        };
+        let mut state = self.state.lock();
+        let number = state.next;
+        state.next += 1;
+        state.bytes += json.len();
+        if is_answer(&update) {
+            state.newest_answer = number;
+        }
+        state.entries.push(Entry { number, update: Arc::new(update), json });
+        let newest = state.newest_answer;
+        if state.bytes > most && newest > state.left_out {
+            state.left_out = newest;
+            state.entries.retain(|entry| entry.number > newest || !is_piece(&entry.update));
+            state.bytes = state.entries.iter().map(|entry| entry.json.len()).sum();
+        }
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    pub(crate) fn end(&self, end: End) {
+        let mut state = self.state.lock();
+        state.end.get_or_insert(end);
+        state.ended = Some(Instant::now());
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    /// Returns what the log has from the number `from` on.
+    pub(crate) fn read(&self, from: u64) -> Read {
+        let state = self.state.lock();
+        let at = state.entries.partition_point(|entry| entry.number < from);
+        Read { entries: state.entries[at..].to_vec(), end: state.end.clone() }
+    }
+
+    /// Returns how the turn has ended, if it has.
+    pub(crate) fn ended(&self) -> Option<End> {
+        self.state.lock().end.clone()
+    }
+
+    /// Returns for how long the log has been complete, and how many bytes it has.
+    pub(crate) fn age(&self) -> (Option<Duration>, usize) {
+        let state = self.state.lock();
+        (state.ended.map(|ended| ended.elapsed()), state.bytes)
+    }
+
+    /// Returns a receiver that is told of changes from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// Waits until the log has something, or has ended.
+    pub(crate) async fn begun(&self) {
+        let mut changes = self.changes();
+        while self.read(0).entries.is_empty() && self.ended().is_none() {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn is_answer(update: &Update) -> bool {
+    matches!(update, Update::Message { event: MessageEvent::Append { message }, .. } if message.role() == Role::Assistant)
+}
+
+fn is_piece(update: &Update) -> bool {
+    matches!(
+        update,
+        Update::Text { .. }
+            | Update::Reasoning { .. }
+            | Update::ToolCall { .. }
+            | Update::Arguments { .. }
+            | Update::Progress { .. }
+            | Update::Restart { .. }
+    )
+}

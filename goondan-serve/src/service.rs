@@ -1,0 +1,232 @@
+//! The service: its agents, who may use them, and its end.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use goondan_core::{AgentEvent, AgentName, Error, InstanceKey};
+use goondan_runtime::store::{EventDigest, InstanceQuery, InstanceStatus, Store};
+use tokio::time::timeout;
+
+use crate::agents::{Agents, Held};
+use crate::caller::Caller;
+use crate::log::{End, Log};
+use crate::problem::{Problem, Result};
+use crate::tokens::Tokens;
+use crate::turns::{Limits, Start, TurnId, Turns};
+
+/// How long the beginning of a turn is waited for, to say by the status that it was refused.
+const BEGINS: Duration = Duration::from_secs(1);
+
+/// Serves agents over HTTP. Clones are the same service.
+///
+/// ```
+/// use goondan::Agent;
+/// use goondan::model::{ScriptItem, ScriptedModel};
+/// use goondan_serve::Service;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
+/// let service = Service::new(agent);
+/// let app: axum::Router = service.router();
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:7717").await?;
+/// // `curl -N -d '{"input": "hello"}' http://127.0.0.1:7717/v1/agents/assistant/instances/ada/turns`
+/// axum::serve(listener, app).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Without [`tokens`](Self::tokens) it answers requests for `localhost` alone: listen on no other address then.
+#[derive(Clone)]
+pub struct Service {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    agents: Box<dyn Agents>,
+    store: Option<Arc<dyn Store>>,
+    turns: Arc<Turns>,
+    tokens: Option<Tokens>,
+    origins: Vec<String>,
+    limits: Limits,
+    draining: AtomicBool,
+}
+
+impl Service {
+    /// Returns a service of these agents.
+    pub fn new(agents: impl Agents) -> Self {
+        let inner = Inner {
+            agents: Box::new(agents),
+            store: None,
+            turns: Arc::default(),
+            tokens: None,
+            origins: Vec::new(),
+            limits: Limits::default(),
+            draining: AtomicBool::new(false),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Sets the store of the agents. Then outcomes of turns are known after their logs are gone, conversations are listed,
+    /// and [`resume`](Self::resume) goes on with what an earlier process left.
+    #[must_use]
+    pub fn store(self, store: Arc<dyn Store>) -> Self {
+        self.with(|inner| inner.store = Some(store))
+    }
+
+    /// Lets only principals with one of these tokens in. Each uses the conversations whose keys begin with its name and
+    /// `:`.
+    // SERVE-03
+    #[must_use]
+    pub fn tokens(self, tokens: Tokens) -> Self {
+        self.with(|inner| inner.tokens = Some(tokens))
+    }
+
+    /// Lets pages of this origin, such as `https://app.example`, send requests.
+    #[must_use]
+    pub fn allow_origin(self, origin: impl Into<String>) -> Self {
+        self.with(|inner| inner.origins.push(origin.into()))
+    }
+
+    /// Sets how much is served at once.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        self.with(|inner| inner.limits = limits)
+    }
+
+    /// Changes a service that is not in use yet.
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        match Arc::get_mut(&mut self.inner) {
+            Some(inner) => change(inner),
+            None => tracing::warn!("a service is not changed any more once it has a router"),
+        }
+        self
+    }
+
+    /// Goes on with the turns that an earlier process left open. Returns how many.
+    ///
+    /// # Errors
+    /// When the conversations cannot be listed, or one of them cannot be opened.
+    // SERVE-01
+    pub async fn resume(&self) -> goondan_core::Result<usize> {
+        let Some(store) = &self.inner.store else { return Ok(0) };
+        let page = store.list(&InstanceQuery::new().status(InstanceStatus::Interrupted)).await?;
+        let mut resumed = 0;
+        for stored in page.instances {
+            let (agent, key) = (stored.id.agent, stored.id.key);
+            if !self.agents().names().contains(&agent) {
+                continue;
+            }
+            let held = self.agents().open(agent.as_str(), &key).await?;
+            let Some(event) = held.interrupted().await? else { continue };
+            let principal = event.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|of| of.id.clone());
+            let id = TurnId { agent, key, event: event.id.clone() };
+            // The event is as the store has recorded it, so its digest is not that of the request.
+            let start = Start { digest: None, principal, stream: held.run_stream(event), held };
+            match self.inner.turns.begin(&id, start, false, self.inner.limits) {
+                Ok(_) => resumed += 1,
+                Err(problem) => tracing::warn!("an interrupted turn waits: {problem:?}"),
+            }
+        }
+        Ok(resumed)
+    }
+
+    /// Accepts no turns any more, waits up to `grace` for those that run, and leaves the others open: whoever runs their
+    /// events next goes on with them. Returns whether all have ended.
+    // SERVE-01
+    pub async fn drain(&self, grace: Duration) -> bool {
+        self.inner.draining.store(true, Ordering::SeqCst);
+        let ended = timeout(grace, self.inner.turns.ended()).await.is_ok();
+        self.inner.turns.hand_over();
+        ended
+    }
+
+    /// Returns how many turns run or are queued.
+    pub fn running(&self) -> usize {
+        self.inner.turns.count()
+    }
+
+    pub(crate) fn agents(&self) -> &dyn Agents {
+        &*self.inner.agents
+    }
+
+    pub(crate) fn stored(&self) -> Option<&Arc<dyn Store>> {
+        self.inner.store.as_ref()
+    }
+
+    pub(crate) fn turns(&self) -> &Arc<Turns> {
+        &self.inner.turns
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.inner.draining.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn limits_of(&self) -> Limits {
+        self.inner.limits
+    }
+
+    pub(crate) fn allows_origin(&self, origin: &str) -> bool {
+        self.inner.origins.iter().any(|allowed| allowed == origin)
+    }
+
+    pub(crate) fn tokens_of(&self) -> Option<&Tokens> {
+        self.inner.tokens.as_ref()
+    }
+
+    /// Returns the name of an agent.
+    pub(crate) fn agent(&self, name: &str) -> Result<AgentName> {
+        let names = self.agents().names();
+        names.into_iter().find(|known| known.as_str() == name).ok_or_else(|| Problem::not_found("agent"))
+    }
+
+    /// Opens a conversation.
+    pub(crate) async fn open(&self, agent: &AgentName, key: &InstanceKey) -> Result<Held> {
+        if self.is_draining() {
+            return Err(Problem::draining());
+        }
+        Ok(self.agents().open(agent.as_str(), key).await?)
+    }
+
+    /// Begins the turn of an event, unless it runs or has ended.
+    pub(crate) async fn run(
+        &self,
+        caller: &Caller,
+        agent: AgentName,
+        key: InstanceKey,
+        event: AgentEvent,
+    ) -> Result<(TurnId, Arc<Log>)> {
+        let held = self.open(&agent, &key).await?;
+        let id = TurnId { agent, key, event: event.id.clone() };
+        let digest = Some(EventDigest::of(&event));
+        let start = Start { digest, principal: caller.principal.clone(), stream: held.run_stream(event), held };
+        let log = self.inner.turns.begin(&id, start, false, self.inner.limits)?;
+        self.accepted(&log).await?;
+        Ok((id, log))
+    }
+
+    /// Fails if the turn was refused before it began.
+    pub(crate) async fn accepted(&self, log: &Log) -> Result<()> {
+        let _ = timeout(BEGINS, log.begun()).await;
+        match log.ended() {
+            Some(End::Refused(error)) => Err(refused(&error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the problem of a turn that was refused.
+pub(crate) fn refused(error: &Error) -> Problem {
+    let mut again = Error::new(error.code().clone(), error.message().into_owned());
+    if let Some(remedy) = error.suggestion() {
+        again = again.suggest(remedy.to_owned());
+    }
+    Problem::from(again)
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Service({:?}, {} turns)", self.agents().names(), self.running())
+    }
+}

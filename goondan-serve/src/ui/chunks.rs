@@ -1,0 +1,278 @@
+//! From what a turn tells to the chunks of AI SDK UI.
+
+use std::collections::{HashMap, HashSet};
+
+use axum::response::sse::Event;
+use goondan_core::{
+    ErrorCode, EventId, FinishReason, Message, MessageEvent, ModelFinish, Part, Role, RuntimeEvent, ToolCallId,
+    ToolCallStatus, Wait,
+};
+use goondan_wire::{Reported, TurnEnd, Update};
+use serde_json::{Value, json};
+
+use crate::log::{End, Entry};
+use crate::watch::Frames;
+
+/// Makes the chunks of one turn.
+pub(super) struct Chunks {
+    /// The id of the message of the page. After an approval the turn goes on with the same one.
+    message: EventId,
+    has_started: bool,
+    in_step: bool,
+    /// Whether what is told again before the first step is in the page already.
+    skips: bool,
+    /// The part that is being streamed.
+    open: Option<Open>,
+    /// Whether a text or reasoning of this step was streamed since its answer began.
+    was_streamed: bool,
+    /// How often answers began again, so that parts get ids of their own.
+    restarts: u32,
+    /// The calls that were asked for, until the page is told of them.
+    calls: HashMap<ToolCallId, (String, Value)>,
+    told: HashSet<ToolCallId>,
+    /// How calls ended whose messages have not come.
+    ended: HashMap<ToolCallId, Ended>,
+    finish: Option<ModelFinish>,
+}
+
+struct Open {
+    id: String,
+    kind: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Well,
+    Badly,
+    Denied,
+}
+
+impl Chunks {
+    pub(super) fn new(event: &EventId) -> Self {
+        Self {
+            message: event.clone(),
+            has_started: false,
+            in_step: false,
+            skips: false,
+            open: None,
+            was_streamed: false,
+            restarts: 0,
+            calls: HashMap::new(),
+            told: HashSet::new(),
+            ended: HashMap::new(),
+            finish: None,
+        }
+    }
+
+    /// Goes on with the message of a page, which has these calls.
+    pub(super) fn going_on(self, calls: HashSet<ToolCallId>) -> Self {
+        Self { skips: true, told: calls, ..self }
+    }
+
+    fn start(&mut self, chunks: &mut Vec<Value>) {
+        if !std::mem::replace(&mut self.has_started, true) {
+            chunks.push(json!({ "type": "start", "messageId": self.message }));
+        }
+    }
+
+    fn close(&mut self, chunks: &mut Vec<Value>) {
+        if let Some(Open { id, kind }) = self.open.take() {
+            chunks.push(json!({ "type": format!("{kind}-end"), "id": id }));
+        }
+    }
+
+    /// Adds a piece of a text, or of reasoning.
+    fn piece(&mut self, kind: &'static str, id: String, piece: &str, chunks: &mut Vec<Value>) {
+        if self.open.as_ref().is_none_or(|open| open.id != id || open.kind != kind) {
+            self.close(chunks);
+            chunks.push(json!({ "type": format!("{kind}-start"), "id": id }));
+            self.open = Some(Open { id: id.clone(), kind });
+        }
+        chunks.push(json!({ "type": format!("{kind}-delta"), "id": id, "delta": piece }));
+        self.was_streamed = true;
+    }
+
+    fn end_step(&mut self, chunks: &mut Vec<Value>) {
+        self.close(chunks);
+        if std::mem::take(&mut self.in_step) {
+            chunks.push(json!({ "type": "finish-step" }));
+        }
+    }
+
+    fn event(&mut self, event: &RuntimeEvent, chunks: &mut Vec<Value>) {
+        match event {
+            RuntimeEvent::TurnStarted { .. } | RuntimeEvent::TurnResumed { .. } => self.start(chunks),
+            RuntimeEvent::StepStarted { .. } => {
+                self.start(chunks);
+                self.end_step(chunks);
+                (self.in_step, self.was_streamed, self.skips) = (true, false, false);
+                chunks.push(json!({ "type": "start-step" }));
+            }
+            RuntimeEvent::StepCompleted { finish_reason, .. } => {
+                self.finish = *finish_reason;
+                self.end_step(chunks);
+            }
+            RuntimeEvent::StepFailed { .. } => self.end_step(chunks),
+            RuntimeEvent::ToolCalled { call, .. } => self.tell_call(&call.tool_call_id, chunks),
+            RuntimeEvent::ToolCompleted { call, status, .. } => {
+                let ended = if *status == ToolCallStatus::Ok { Ended::Well } else { Ended::Badly };
+                self.ended.entry(call.tool_call_id.clone()).or_insert(ended);
+            }
+            RuntimeEvent::ToolFailed { call, error_code, .. } => {
+                let is_denied = *error_code == Some(ErrorCode::TOOL_REJECTED);
+                let ended = if is_denied { Ended::Denied } else { Ended::Badly };
+                self.ended.insert(call.tool_call_id.clone(), ended);
+            }
+            RuntimeEvent::TurnSuspended { waits, .. } => waits.iter().for_each(|wait| self.ask(wait, chunks)),
+            _ => {}
+        }
+    }
+
+    /// Tells of a call. Pages count calls of which they know no result, so one that is held is told only when it runs.
+    fn tell_call(&mut self, id: &ToolCallId, chunks: &mut Vec<Value>) {
+        if let Some((name, input)) = self.calls.remove(id)
+            && self.told.insert(id.clone())
+        {
+            self.close(chunks);
+            chunks.push(json!({
+                "type": "tool-input-available", "toolCallId": id, "toolName": name, "input": input, "dynamic": true,
+            }));
+        }
+    }
+
+    fn ask(&mut self, wait: &Wait, chunks: &mut Vec<Value>) {
+        if wait.questions.is_empty() {
+            return;
+        }
+        let call = (wait.tool.clone(), Value::Object(wait.args.clone()));
+        self.calls.entry(wait.call.clone()).or_insert(call);
+        self.tell_call(&wait.call, chunks);
+        chunks.push(json!({ "type": "tool-approval-request", "approvalId": wait.call, "toolCallId": wait.call }));
+        let questions: Vec<_> = wait.questions.iter().map(|asked| asked.question.text.as_str()).collect();
+        let data = json!({ "toolCallId": wait.call, "questions": questions, "presentation": wait.presentation });
+        chunks.push(json!({ "type": "data-question", "id": wait.call, "data": data }));
+    }
+
+    fn appended(&mut self, message: &Message, chunks: &mut Vec<Value>) {
+        match message.role() {
+            Role::Assistant => self.answer(message, chunks),
+            Role::Tool => message.content().parts().iter().for_each(|part| {
+                if let Part::ToolResult(result) = part {
+                    self.result(&result.tool_call_id, &result.output, result.is_error, chunks);
+                }
+            }),
+            _ => {}
+        }
+    }
+
+    /// Tells an answer whose pieces were not streamed, and takes in its calls.
+    fn answer(&mut self, message: &Message, chunks: &mut Vec<Value>) {
+        self.start(chunks);
+        self.close(chunks);
+        for (index, part) in message.content().parts().iter().enumerate() {
+            let id = format!("{}-{index}", message.id());
+            match part {
+                Part::Text(text) if !self.was_streamed && !self.skips && !text.text.is_empty() => {
+                    self.piece("text", id, &text.text, chunks);
+                    self.close(chunks);
+                    self.was_streamed = false;
+                }
+                Part::ToolCall(call) => {
+                    self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), call.input.clone()));
+                }
+                Part::File(file) if !self.skips => {
+                    chunks.push(json!({ "type": "file", "url": file.url, "mediaType": file.media_type }));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn result(&mut self, id: &ToolCallId, output: &goondan_core::ToolOutput, is_error: bool, chunks: &mut Vec<Value>) {
+        if self.skips {
+            return;
+        }
+        self.tell_call(id, chunks);
+        let ended = self.ended.remove(id).unwrap_or(if is_error { Ended::Badly } else { Ended::Well });
+        chunks.push(match ended {
+            Ended::Well if !is_error => {
+                let output = match output {
+                    goondan_core::ToolOutput::Json(value) => value.clone(),
+                    other => Value::String(other.to_text().into_owned()),
+                };
+                json!({ "type": "tool-output-available", "toolCallId": id, "output": output, "dynamic": true })
+            }
+            Ended::Denied => json!({ "type": "tool-output-denied", "toolCallId": id }),
+            _ => {
+                let text = output.to_text();
+                json!({ "type": "tool-output-error", "toolCallId": id, "errorText": text, "dynamic": true })
+            }
+        });
+    }
+
+    fn end_of(&mut self, end: &TurnEnd, chunks: &mut Vec<Value>) {
+        self.start(chunks);
+        self.end_step(chunks);
+        if let Some(error) =
+            end.error.as_ref().filter(|_| end.finish_reason == FinishReason::Error && end.response.is_none())
+        {
+            chunks.push(json!({ "type": "error", "errorText": format!("{} ({})", error.message, error.code) }));
+        }
+        let reason = match (end.finish_reason, self.finish) {
+            (FinishReason::Error, _) => "error",
+            (FinishReason::Length, _) => "length",
+            (FinishReason::Suspended, _) => "tool-calls",
+            (_, Some(ModelFinish::ContentFilter)) => "content-filter",
+            (FinishReason::TextResponse, _) => "stop",
+            _ => "other",
+        };
+        chunks.push(json!({ "type": "finish", "finishReason": reason }));
+    }
+}
+
+impl Frames for Chunks {
+    fn update(&mut self, entry: &Entry) -> Vec<Event> {
+        let mut chunks = Vec::new();
+        match &*entry.update {
+            Update::Text { step_index, part, text, .. } => {
+                let id = format!("{step_index}-{part}-{}", self.restarts);
+                self.piece("text", id, text, &mut chunks);
+            }
+            Update::Reasoning { step_index, part, text, .. } => {
+                let id = format!("{step_index}-{part}-{}", self.restarts);
+                self.piece("reasoning", id, text, &mut chunks);
+            }
+            Update::Restart { reason, .. } => {
+                self.close(&mut chunks);
+                (self.was_streamed, self.restarts) = (false, self.restarts + 1);
+                chunks.push(json!({ "type": "data-restart", "data": { "reason": reason }, "transient": true }));
+            }
+            Update::Progress { tool_call_id, done, total, text, .. } => {
+                let data = json!({ "toolCallId": tool_call_id, "done": done, "total": total, "text": text });
+                chunks.push(json!({ "type": "data-progress", "data": data, "transient": true }));
+            }
+            Update::Shown { extension, shown, .. } => {
+                let data = json!({ "extension": extension, "shown": shown });
+                chunks.push(json!({ "type": "data-shown", "data": data, "transient": true }));
+            }
+            Update::Event { event: Reported::Known(event) } => self.event(event, &mut chunks),
+            Update::Message { event: MessageEvent::Append { message }, .. } => self.appended(message, &mut chunks),
+            Update::Message { event, .. } => {
+                chunks.push(json!({ "type": "data-conversation", "data": event, "transient": true }));
+            }
+            Update::Turn(end) => self.end_of(end, &mut chunks),
+            _ => {}
+        }
+        chunks.iter().map(|chunk| Event::default().data(chunk.to_string())).collect()
+    }
+
+    fn end(&mut self, end: &End) -> Vec<Event> {
+        let text = match end {
+            End::Turn(_) => None,
+            End::Refused(error) => Some(format!("{} ({})", error.message(), error.code())),
+            End::Handover => Some("the server is ending: the turn goes on when it has started again".to_owned()),
+        };
+        let error = text.map(|text| Event::default().data(json!({ "type": "error", "errorText": text }).to_string()));
+        error.into_iter().chain([Event::default().data("[DONE]")]).collect()
+    }
+}

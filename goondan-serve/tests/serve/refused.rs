@@ -1,0 +1,142 @@
+//! Requests that are refused.
+
+use std::sync::Arc;
+
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::MemoryStore;
+use goondan::{Agent, Value, json};
+use goondan_covers::covers;
+use goondan_serve::{Limits, Tokens};
+
+use crate::support::{Served, events, hello, json_of, paced};
+
+fn agent() -> goondan::agent::AgentBuilder {
+    Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi").repeat()]))
+}
+
+async fn with_tokens() -> Served {
+    // Of `one` and `two`.
+    let tokens = "ada: 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed\n\
+                  bob: 3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3\n";
+    let tokens = Tokens::parse(tokens).unwrap();
+    Served::with(agent(), Arc::new(MemoryStore::new()), |service| service.tokens(tokens)).await
+}
+
+#[tokio::test]
+#[covers("SERVE-03")]
+async fn a_principal_has_a_token_and_conversations_of_its_own() {
+    let served = with_tokens().await;
+    let ask = async |key: &str, token: Option<&str>| {
+        let request = served.client.post(served.at(key, "/turns")).body(hello().to_string());
+        let request = token.into_iter().fold(request, |request, token| request.header("authorization", token));
+        json_of(request.send().await.unwrap()).await
+    };
+    for token in [None, Some("Bearer three"), Some("one"), Some("Bearer "), Some("Basic one")] {
+        let (status, problem) = ask("ada:x", token).await;
+        assert_eq!((status, &problem["code"]), (401, &json!("E_SERVE_TOKEN")), "{token:?}");
+    }
+    assert_eq!(ask("ada:x", Some("Bearer one")).await.0, 200);
+    for other in ["bob:x", "ada", "adam:x", "x", "..%2Fada:x", ":", "%00"] {
+        assert_eq!(ask(other, Some("Bearer one")).await.0, 404, "{other}");
+    }
+    let get = async |path: &str, token: &str| {
+        let request = served.client.get(format!("{}{path}", served.url)).header("authorization", token);
+        json_of(request.send().await.unwrap()).await
+    };
+    let list = "/v1/agents/assistant/instances";
+    assert_eq!(get(list, "Bearer one").await.1["instances"].as_array().unwrap().len(), 1);
+    assert_eq!(get(list, "Bearer two").await.1["instances"], json!([]));
+    assert_eq!(get(&format!("{list}/ada:x/messages"), "Bearer two").await.0, 404);
+    assert_eq!(get(&format!("{list}/ada:x/messages"), "Bearer one").await.0, 200);
+    for text in
+        ["", "# nobody\n", "ada", "ada: 12", "a b: 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"]
+    {
+        assert_eq!(Tokens::parse(text).unwrap_err().code(), "E_SERVE_TOKENS", "{text}");
+    }
+}
+
+#[tokio::test]
+#[covers("SERVE-03")]
+async fn pages_of_other_origins_send_nothing_and_other_names_mean_no_service() {
+    let served = Served::new(agent()).await;
+    let send = async |name: &'static str, value: &str| {
+        let request = served.client.post(served.at("ada", "/turns")).header(name, value).body(hello().to_string());
+        request.send().await.unwrap().status().as_u16()
+    };
+    for host in ["evil.example", "127.0.0.1.evil.example", "evil.example:80"] {
+        assert_eq!(send("host", host).await, 403, "{host}");
+    }
+    for host in ["localhost:1", "127.0.0.1", "[::1]:80"] {
+        assert_eq!(send("host", host).await, 200, "{host}");
+    }
+    for origin in ["https://evil.example", "null", "http://localhost:1"] {
+        assert_eq!(send("origin", origin).await, 403, "{origin}");
+    }
+    assert_eq!(send("origin", &served.url).await, 200, "its own page");
+    let allowed =
+        Served::with(agent(), Arc::new(MemoryStore::new()), |it| it.allow_origin("https://app.example")).await;
+    let preflight = allowed.client.request(reqwest::Method::OPTIONS, allowed.at("ada", "/turns"));
+    let preflight = preflight.header("origin", "https://app.example").send().await.unwrap();
+    assert_eq!(
+        (preflight.status().as_u16(), &preflight.headers()["access-control-allow-origin"]),
+        (204, &"https://app.example".parse::<reqwest::header::HeaderValue>().unwrap())
+    );
+    let request = allowed.client.post(allowed.at("ada", "/turns")).header("origin", "https://app.example");
+    assert_eq!(request.body(hello().to_string()).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn what_cannot_be_understood_is_refused_with_a_code() {
+    let served = Served::new(agent()).await;
+    let nested = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let bodies: Vec<(Vec<u8>, u16, &str)> = vec![
+        (b"".into(), 400, "E_SERVE_REQUEST"),
+        (b"{".into(), 400, "E_SERVE_REQUEST"),
+        (b"{\"input\": \"\xff\"}".into(), 400, "E_SERVE_REQUEST"),
+        (b"{}".into(), 400, "E_SERVE_REQUEST"),
+        (b"{\"input\": \"a\", \"content\": []}".into(), 400, "E_SERVE_REQUEST"),
+        (b"{\"input\": \"a\", \"unknown\": 1}".into(), 400, "E_SERVE_REQUEST"),
+        (b"{\"input\": \" \"}".into(), 400, "E_INPUT"),
+        (format!("{{\"input\": \"a\", \"metadata\": {{ \"a\": {nested} }}}}").into(), 400, "E_VALUE_DEPTH"),
+        (b"{\"input\": \"a\", \"answer\": { \"schema\": { \"type\": 7 } }}".into(), 400, "E_SCHEMA_INVALID"),
+        (vec![b' '; 9 << 20], 413, "E_SERVE_REQUEST"),
+    ];
+    for (body, status, code) in bodies {
+        let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+        let response = served.client.post(served.at("ada", "/turns")).body(body).send().await.unwrap();
+        assert_eq!(response.headers()["content-type"], "application/problem+json", "{shown}");
+        let (found, problem) = json_of(response).await;
+        assert_eq!((found, problem["code"].as_str()), (status, Some(code)), "{shown}: {problem}");
+        assert!(problem["suggestion"].is_string() && problem["type"].is_string(), "{problem}");
+    }
+    assert_eq!(served.turn("ada", &hello(), Some(&"k".repeat(256))).await.status(), 400);
+    let (status, problem) = served.post(&served.url.clone(), &Value::Null).await;
+    assert_eq!((status, &problem["code"]), (404, &json!("E_SERVE_NOT_FOUND")));
+    let (status, _) = served.get(&served.at("ada", "/turns")).await;
+    assert_eq!(status, 405);
+    let other = served.at("ada", "/turns").replace("assistant", "other");
+    assert_eq!(served.post(&other, &hello()).await.0, 404);
+    assert_eq!(served.get(&served.at("ada", "/turns/none")).await.0, 404);
+    assert_eq!(served.get(&served.at("ada", "/turns/none/events")).await.0, 404);
+    assert_eq!(served.turn(&"k".repeat(2000), &hello(), None).await.status(), 400);
+}
+
+#[tokio::test]
+async fn more_turns_than_the_limit_are_refused_and_those_that_run_go_on() {
+    let (agent, model) = paced();
+    let limits = Limits::default().turns(2);
+    let served = Served::with(agent, Arc::new(MemoryStore::new()), |service| service.limits(limits)).await;
+    let mut one = served.turn("one", &hello(), None).await;
+    let mut queued = served.turn("one", &hello(), None).await;
+    let refused = served.turn("three", &hello(), None).await;
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()["retry-after"]),
+        (429, &"1".parse::<reqwest::header::HeaderValue>().unwrap())
+    );
+    model.let_through(8);
+    for response in [&mut one, &mut queued] {
+        assert!(events(response, usize::MAX).await.last().unwrap().json()["response"].is_string());
+    }
+    model.let_through(4);
+    assert_eq!(served.turn("three", &hello(), None).await.status(), 200);
+}

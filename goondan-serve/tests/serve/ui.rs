@@ -1,0 +1,133 @@
+//! The message stream of AI SDK UI. `tests/clients` has the client itself.
+
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::{Agent, Value, json};
+use goondan_covers::covers;
+
+use crate::support::{PIECES, Served, Shop, events, paced};
+
+fn chat(id: &str, messages: Value) -> Value {
+    json!({ "id": id, "messages": messages, "trigger": "submit-message" })
+}
+
+fn says(id: &str, text: &str) -> Value {
+    json!({ "id": id, "role": "user", "parts": [{ "type": "text", "text": text }] })
+}
+
+async fn chunks(served: &Served, body: &Value) -> Vec<Value> {
+    let url = format!("{}/v1/agents/assistant/ui", served.url);
+    let mut response = served.client.post(url).body(body.to_string()).send().await.unwrap();
+    assert_eq!(response.headers()["x-vercel-ai-ui-message-stream"], "v1");
+    let mut events = events(&mut response, usize::MAX).await;
+    assert_eq!(events.pop().unwrap().data, "[DONE]");
+    events.iter().map(crate::support::Sent::json).collect()
+}
+
+fn kinds(chunks: &[Value]) -> Vec<&str> {
+    chunks.iter().map(|chunk| chunk["type"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "SERVE-02")]
+async fn a_message_is_answered_once_and_a_page_that_comes_back_reads_it_whole() {
+    let (agent, model) = paced();
+    let served = Served::new(agent).await;
+    let body = chat("c1", json!([says("m1", "hello")]));
+    let url = format!("{}/v1/agents/assistant/ui", served.url);
+    let stream = format!("{url}/c1/stream");
+    assert_eq!(served.get(&stream).await.0, 204, "nothing runs");
+    let first = served.client.post(&url).body(body.to_string()).send().await.unwrap();
+    model.let_through(2);
+    drop(first);
+    let mut resumed = served.client.get(&stream).send().await.unwrap();
+    model.let_through(2);
+    let resumed = events(&mut resumed, usize::MAX).await;
+    let pieces = resumed.iter().filter(|event| event.data.contains("text-delta")).map(|event| event.json());
+    assert_eq!(pieces.map(|it| it["delta"].as_str().unwrap().to_owned()).collect::<String>(), PIECES.concat());
+    let again = chunks(&served, &body).await;
+    let deltas = ["text-delta"; 4];
+    let expected =
+        [&["start", "start-step", "text-start"], &deltas[..], &["text-end", "finish-step", "finish"]].concat();
+    assert_eq!(kinds(&again), expected);
+    assert_eq!(model.asked.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(served.get(&stream).await.0, 204);
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "ASK-01")]
+async fn an_approval_goes_on_with_the_same_message() {
+    let call = |names: [&str; 2]| ScriptItem::calls(names.map(|name| (name.to_owned(), json!({}))));
+    let script = [call(["shop__look", "shop__refund"]), ScriptItem::say("done")];
+    let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).extension::<Shop>(json!({}));
+    let served = Served::new(agent).await;
+    let asked = chunks(&served, &chat("c1", json!([says("m1", "refund")]))).await;
+    assert_eq!(
+        kinds(&asked),
+        [
+            "start",
+            "start-step",
+            "tool-input-available",
+            "tool-output-available",
+            "tool-input-available",
+            "tool-approval-request",
+            "data-question",
+            "finish-step",
+            "finish"
+        ]
+    );
+    let request = asked.iter().find(|chunk| chunk["type"] == "tool-approval-request").unwrap();
+    let part = |approved: bool| {
+        json!({
+            "type": "dynamic-tool", "toolName": "shop__refund", "toolCallId": request["toolCallId"], "input": {},
+            "state": "approval-responded", "approval": { "id": request["approvalId"], "approved": approved },
+        })
+    };
+    let answer = json!({ "id": asked[0]["messageId"], "role": "assistant", "parts": [part(true)] });
+    let done = chunks(&served, &chat("c1", json!([says("m1", "refund"), answer]))).await;
+    assert_eq!(done[0]["messageId"], asked[0]["messageId"]);
+    let output = done.iter().find(|chunk| chunk["type"] == "tool-output-available").unwrap();
+    assert_eq!((&output["toolCallId"], &output["output"]), (&request["toolCallId"], &json!("paid back")));
+    assert_eq!(
+        kinds(&done),
+        [
+            "start",
+            "start-step",
+            "tool-output-available",
+            "finish-step",
+            "start-step",
+            "text-start",
+            "text-delta",
+            "text-end",
+            "finish-step",
+            "finish"
+        ],
+        "what the page has is not told again"
+    );
+    let url = format!("{}/v1/agents/assistant/ui", served.url);
+    let (status, _) = served.post(&url, &chat("c1", json!([says("m1", "refund"), answer]))).await;
+    assert_eq!(status, 409, "it was decided");
+}
+
+#[tokio::test]
+async fn failures_and_refusals_are_told() {
+    let script =
+        [ScriptItem::fail("overloaded", false), ScriptItem::call("shop__none", json!({})), ScriptItem::say("ok")];
+    let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).extension::<Shop>(json!({}));
+    let served = Served::new(agent).await;
+    let failed = chunks(&served, &chat("c1", json!([says("m1", "one")]))).await;
+    assert_eq!(kinds(&failed), ["start", "start-step", "finish-step", "error", "finish"]);
+    assert_eq!(failed[3]["errorText"], "overloaded (E_MODEL)");
+    let unknown = chunks(&served, &chat("c1", json!([says("m2", "two")]))).await;
+    assert!(kinds(&unknown).contains(&"tool-output-error"), "{unknown:?}");
+    let url = format!("{}/v1/agents/assistant/ui", served.url);
+    for body in [
+        json!({}),
+        chat("c1", json!([])),
+        chat("c1", json!([{ "id": "m", "role": "user", "parts": [] }])),
+        chat("c1", json!([{ "id": "m", "role": "system", "parts": [] }])),
+        chat("c1", json!([{ "id": "m", "role": "assistant", "parts": [{ "type": "text", "text": "hi" }] }])),
+    ] {
+        let (status, problem) = served.post(&url, &body).await;
+        assert_eq!((status, &problem["code"]), (400, &json!("E_SERVE_REQUEST")), "{body}");
+    }
+}
