@@ -5,7 +5,7 @@
 //! What it tells is kept for five minutes after its end.
 //!
 //! # Layout
-//! Each module uses only those above it in this list, but that `caller` and the interfaces know the service.
+//! Each module uses only those above it in this list.
 //!
 //! - `problem`: errors as HTTP says them
 //! - `tokens`: the tokens of principals
@@ -19,6 +19,11 @@
 //! - `ui`: the one of AI SDK UI
 //! - `router`: the routes
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod agents;
 mod caller;

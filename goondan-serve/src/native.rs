@@ -108,7 +108,7 @@ pub(crate) async fn run(
     if let Some(client) = idempotency_key(&headers)? {
         event = event.with_id(event_id(&caller, (agent.as_str(), key.as_str()), client));
     }
-    let (id, log) = service.run(&caller, agent, key, event).await?;
+    let (id, log) = service.run(caller.principal, agent, key, event).await?;
     answer_with(&id, log, wait).await
 }
 
@@ -262,6 +262,7 @@ pub(crate) async fn decided(
             .suggest("ask what waits: `GET …/decisions`")
             .into());
     };
+    let digest = held.interrupted_digest().await?;
     let by = caller.principal.clone();
     let decisions = decisions.into_iter().map(|decision| match &by {
         Some(by) => decision.into_decision().by(Principal::new("user", by)),
@@ -269,7 +270,7 @@ pub(crate) async fn decided(
     });
     let stream = held.decide_stream(decisions);
     let id = TurnId { agent, key, event };
-    let start = Start { digest: None, principal: by.clone(), stream, held };
+    let start = Start { digest, principal: by.clone(), stream, held };
     let log = service.turns().begin(&id, start, true, service.limits_of())?;
     service.accepted(&log).await?;
     Ok((id, log))

@@ -10,7 +10,6 @@ use goondan_runtime::store::{EventDigest, InstanceQuery, InstanceStatus, Store};
 use tokio::time::timeout;
 
 use crate::agents::{Agents, Held};
-use crate::caller::Caller;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::tokens::Tokens;
@@ -122,8 +121,9 @@ impl Service {
             let Some(event) = held.interrupted().await? else { continue };
             let principal = event.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|of| of.id.clone());
             let id = TurnId { agent, key, event: event.id.clone() };
-            // The event is as the store has recorded it, so its digest is not that of the request.
-            let start = Start { digest: None, principal, stream: held.run_stream(event), held };
+            // What is masked in the recorded event is not in its digest.
+            let digest = held.interrupted_digest().await?;
+            let start = Start { digest, principal, stream: held.run_stream(event), held };
             match self.inner.turns.begin(&id, start, false, self.inner.limits) {
                 Ok(_) => resumed += 1,
                 Err(problem) => tracing::warn!("an interrupted turn waits: {problem:?}"),
@@ -192,7 +192,7 @@ impl Service {
     /// Begins the turn of an event, unless it runs or has ended.
     pub(crate) async fn run(
         &self,
-        caller: &Caller,
+        principal: Option<String>,
         agent: AgentName,
         key: InstanceKey,
         event: AgentEvent,
@@ -200,7 +200,7 @@ impl Service {
         let held = self.open(&agent, &key).await?;
         let id = TurnId { agent, key, event: event.id.clone() };
         let digest = Some(EventDigest::of(&event));
-        let start = Start { digest, principal: caller.principal.clone(), stream: held.run_stream(event), held };
+        let start = Start { digest, principal, stream: held.run_stream(event), held };
         let log = self.inner.turns.begin(&id, start, false, self.inner.limits)?;
         self.accepted(&log).await?;
         Ok((id, log))

@@ -29,6 +29,7 @@ mod own_files;
 mod plugin;
 mod prefix;
 mod run;
+mod serve;
 mod servers;
 mod shell;
 mod trust;

@@ -127,23 +127,6 @@ codes! {
     /// The model gave no answer that fits the schema of the value that is expected, although it was asked again.
     // VALUE-01
     ANSWER_SCHEMA = "E_ANSWER_SCHEMA";
-    /// A request of HTTP cannot be understood, or is too large.
-    SERVE_REQUEST = "E_SERVE_REQUEST";
-    /// A request of HTTP has no token that is known.
-    // SERVE-03
-    SERVE_TOKEN = "E_SERVE_TOKEN";
-    /// A page may not send a request.
-    // SERVE-03
-    SERVE_FORBIDDEN = "E_SERVE_FORBIDDEN";
-    /// There is no such agent, conversation or turn, or the caller may not see it.
-    SERVE_NOT_FOUND = "E_SERVE_NOT_FOUND";
-    /// Too many turns run or are queued.
-    SERVE_BUSY = "E_SERVE_BUSY";
-    /// The server is ending.
-    SERVE_DRAINING = "E_SERVE_DRAINING";
-    /// The tokens of a server cannot be read.
-    // SERVE-03
-    SERVE_TOKENS = "E_SERVE_TOKENS";
     /// The conversation does not fit into the context window of the model.
     MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
     /// An option of a model call has the wrong type, or the model's provider cannot do what it says.
@@ -264,6 +247,23 @@ codes! {
     /// Something else in the program receives the reload requests of an agent.
     // OBSERVE-01
     RELOAD_TAKEN = "E_RELOAD_TAKEN";
+    /// A request of HTTP cannot be understood, or is too large.
+    SERVE_REQUEST = "E_SERVE_REQUEST";
+    /// A request of HTTP has no token that is known.
+    // SERVE-03
+    SERVE_TOKEN = "E_SERVE_TOKEN";
+    /// A page may not send a request.
+    // SERVE-03
+    SERVE_FORBIDDEN = "E_SERVE_FORBIDDEN";
+    /// There is no such agent, conversation or turn, or the caller may not see it.
+    SERVE_NOT_FOUND = "E_SERVE_NOT_FOUND";
+    /// Too many turns run or are queued.
+    SERVE_BUSY = "E_SERVE_BUSY";
+    /// The server is ending.
+    SERVE_DRAINING = "E_SERVE_DRAINING";
+    /// The tokens of a server cannot be read.
+    // SERVE-03
+    SERVE_TOKENS = "E_SERVE_TOKENS";
 }
 
 impl ErrorCode {
@@ -290,6 +290,7 @@ impl ErrorCode {
                 Self::EXT_COMPAT,
                 Self::EXT_NAME,
                 Self::EXT_ORDER,
+                Self::SERVE_TOKENS,
             ]
             .contains(self)
     }

@@ -26,7 +26,7 @@ use crate::awaited::AwaitedValue;
 use crate::bus::{Bus, Listeners};
 use crate::peers::Asks;
 use crate::ports::model::check_files;
-use crate::ports::store::{EndedTurn, InstanceId, TurnOutcome, TurnStart};
+use crate::ports::store::{EndedTurn, EventDigest, InstanceId, TurnOutcome, TurnStart};
 use crate::schema::summary;
 use crate::spec::AgentSpec;
 use crate::state::States;
@@ -405,6 +405,11 @@ impl OpenConversation {
     /// Returns the event of the open turn, if there is one.
     pub(super) fn interrupted(&self) -> Option<AgentEvent> {
         self.journaled.open_input().cloned()
+    }
+
+    /// Returns the digest of that event.
+    pub(super) fn interrupted_digest(&self) -> Option<EventDigest> {
+        self.journaled.open_digest()
     }
 
     /// Closes the open turn without an answer, if there is one.

@@ -26,6 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::bus::Listeners;
+use crate::ports::store::EventDigest;
 use crate::turn::{Back, Rewound, TurnStream, UpdateSender};
 use background::{Answer, Pending};
 pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
@@ -311,6 +312,16 @@ impl Instance {
     // RESUME-01
     pub async fn interrupted(&self) -> Result<Option<AgentEvent>> {
         Ok(self.open(self.inner.slot.lock().await).await?.interrupted())
+    }
+
+    /// Returns the digest of that event as it was when it was run, with nothing masked: whoever runs an event with its id
+    /// asks for the same if [`EventDigest::of`] it is this one. `None` too if the store does not know it.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    // ONCE-01
+    pub async fn interrupted_digest(&self) -> Result<Option<EventDigest>> {
+        Ok(self.open(self.inner.slot.lock().await).await?.interrupted_digest())
     }
 
     /// Closes a turn that was interrupted, without an answer, as the next turn of another event would. Does nothing if

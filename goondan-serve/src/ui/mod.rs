@@ -37,7 +37,7 @@ pub(crate) async fn post(
             event.source = EventSource::new("connector", "ai-sdk");
             event.auth = caller.auth();
             let event = event.with_id(event_id(&caller, (agent.as_str(), key.as_str()), message));
-            let (id, log) = service.run(&caller, agent, key, event).await?;
+            let (id, log) = service.run(caller.principal, agent, key, event).await?;
             answer(Chunks::new(&id.event), log)
         }
         Asked::Decisions { decisions, calls } => {

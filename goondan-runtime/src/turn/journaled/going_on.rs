@@ -119,6 +119,11 @@ impl JournaledConversation {
         open.input.as_ref().map(Input::event).filter(|event| !is_rewind(event))
     }
 
+    /// Returns its digest as it was when the turn began.
+    pub(crate) fn open_digest(&self) -> Option<EventDigest> {
+        self.open_turn.as_ref().filter(|open| open.ended.is_none())?.digest
+    }
+
     /// Returns the requests to other agents whose answers the open turn has.
     pub(crate) fn answered_requests(&self) -> impl Iterator<Item = EventId> {
         let messages = self.conversation.events().iter().filter_map(MessageEvent::appended);

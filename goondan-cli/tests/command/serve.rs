@@ -1,0 +1,202 @@
+//! `goondan serve`: processes, signals, and what survives them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use goondan_covers::covers;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{MODEL, goondan, stderr};
+
+const AGENT: &str = "apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: bash }
+spec: { entry: \"linked:bash\" }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: clerk }
+spec: { model: Model/main, extensions: [ { ref: Extension/bash } ] }
+";
+
+/// The directory of a bundle, whose agent plays `script`.
+fn bundle(script: &str) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("goondan.yaml"), format!("{MODEL}{AGENT}")).unwrap();
+    fs::write(directory.path().join("script.yaml"), script).unwrap();
+    directory
+}
+
+fn serve(bundle: &Path, arguments: &[&str]) -> Command {
+    let mut command = goondan();
+    command.args(["serve", "--trust", "--listen", "127.0.0.1:0"]).arg(bundle).args(arguments);
+    command.arg("--state-root").arg(bundle.join(".state"));
+    command
+}
+
+/// A server that runs, and its address.
+struct Server {
+    child: Child,
+    address: String,
+    errors: BufReader<std::process::ChildStderr>,
+}
+
+impl Server {
+    fn start(bundle: &Path, arguments: &[&str]) -> Self {
+        let mut child = serve(bundle, arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert_ne!(errors.read_line(&mut line).unwrap(), 0, "the server has ended");
+            if let Some(address) = line.trim().strip_prefix("listening on http://") {
+                break address.to_owned();
+            }
+        };
+        Self { child, address, errors }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> TcpStream {
+        let mut connection = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(
+            connection,
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        connection
+    }
+
+    /// Returns the status and the body.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+        let mut text = String::new();
+        self.send(method, path, headers, body).read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    fn signal(&self, signal: nix::sys::signal::Signal) {
+        let process = nix::unistd::Pid::from_raw(self.child.id().try_into().unwrap());
+        nix::sys::signal::kill(process, signal).unwrap();
+    }
+
+    /// Returns the exit code, and what was printed since the start.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut printed = String::new();
+        self.errors.read_to_string(&mut printed).unwrap();
+        (self.child.wait().unwrap().code(), printed)
+    }
+}
+
+const TURNS: &str = "/v1/agents/clerk/instances/ada/turns";
+
+fn turn(input: &str, wait: &str) -> String {
+    json!({ "input": input, "wait": wait }).to_string()
+}
+
+#[test]
+#[covers("SERVE-01")]
+fn an_agent_is_served_until_a_signal() {
+    let directory = bundle("- { say: hi, repeat: true }\n");
+    let server = Server::start(directory.path(), &[]);
+    let (status, body) = server.ask("POST", TURNS, "", &turn("hello", "result"));
+    let end: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &end["response"]), (200, &json!("hi")));
+    let (status, stream) = server.ask("POST", TURNS, "", &turn("hello", "stream"));
+    assert!(status == 200 && stream.contains("\"type\":\"turn\""), "{stream}");
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
+}
+
+/// Waits until a file is there.
+fn wait_for(file: &PathBuf) {
+    let mut tries = 0;
+    while !file.exists() {
+        tries += 1;
+        assert!(tries < 1000, "{} does not appear", file.display());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+#[covers("SERVE-01", "SERVE-02")]
+fn after_kill_9_the_next_start_goes_on_and_the_same_key_is_answered_once() {
+    let directory = bundle("");
+    let ran = directory.path().join("ran");
+    let command = format!("echo once >> {}; sleep 100", ran.display());
+    let call = json!({ "call": { "tool": "bash__exec", "args": { "command": command } }, "when": "^pay$" });
+    let script = format!("[{call}, {}]", json!({ "say": "It may be paid.", "repeat": true }));
+    fs::write(directory.path().join("script.yaml"), script).unwrap();
+    let mut server = Server::start(directory.path(), &[]);
+    let key = "Idempotency-Key: payment-1\r\n";
+    let _watching = server.send("POST", TURNS, key, &turn("pay", "stream"));
+    wait_for(&ran);
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+
+    let server = Server::start(directory.path(), &["--log-level", "info"]);
+    let (status, body) = server.ask("POST", TURNS, key, &turn("pay", "result"));
+    let end: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &end["response"]), (200, &json!("It may be paid.")), "{body}");
+    assert_eq!(fs::read_to_string(&ran).unwrap(), "once\n", "what may have been done is not done again");
+    let (_, messages) = server.ask("GET", "/v1/agents/clerk/instances/ada/messages", "", "");
+    let messages: Vec<Value> = serde_json::from_str(&messages).unwrap();
+    assert_eq!(messages.iter().filter(|message| message["data"]["role"] == "user").count(), 1, "{messages:?}");
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    let (code, printed) = server.end();
+    assert!(code == Some(0) && printed.is_empty(), "{printed}");
+}
+
+#[test]
+#[covers("SERVE-01")]
+fn a_turn_that_outlasts_the_grace_is_left_open() {
+    let directory = bundle("");
+    let ran = directory.path().join("ran");
+    let command = format!("touch {}; sleep 100", ran.display());
+    let call = json!({ "call": { "tool": "bash__exec", "args": { "command": command } }, "when": "^wait$" });
+    fs::write(directory.path().join("script.yaml"), format!("[{call}, {}]", json!({ "say": "ok" }))).unwrap();
+    let server = Server::start(directory.path(), &["--grace", "0"]);
+    let mut watching = server.send("POST", TURNS, "", &turn("wait", "stream"));
+    wait_for(&ran);
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    let mut stream = String::new();
+    watching.read_to_string(&mut stream).unwrap();
+    assert!(stream.contains("event: handover"), "{stream}");
+    let (code, printed) = server.end();
+    assert!(code == Some(0) && printed.contains("turns are left open"), "{code:?} {printed}");
+    let server = Server::start(directory.path(), &[]);
+    let list = server.ask("GET", "/v1/agents/clerk/instances", "", "").1;
+    assert!(list.contains("\"ada\""), "{list}");
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+#[covers("SERVE-03")]
+fn other_machines_are_listened_to_with_tokens_alone() {
+    let directory = bundle("- { say: hi }\n");
+    let run = |arguments: &[&str]| {
+        let mut command = goondan();
+        command.args(["serve", "--trust"]).arg(directory.path()).args(arguments);
+        command.arg("--state-root").arg(directory.path().join(".state")).output().unwrap()
+    };
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let refused = run(&["--listen", address]);
+        assert_eq!(refused.status.code(), Some(2), "{address}: {refused:?}");
+        assert!(
+            stderr(&refused).contains("E_SERVE_TOKENS") && stderr(&refused).contains("--token-file"),
+            "{refused:?}"
+        );
+    }
+    for (text, expected) in [("", "there are no tokens"), ("ada", "line 1 of the tokens")] {
+        fs::write(directory.path().join("tokens"), text).unwrap();
+        let refused = run(&["--token-file", directory.path().join("tokens").to_str().unwrap()]);
+        assert!(refused.status.code() == Some(2) && stderr(&refused).contains(expected), "{refused:?}");
+    }
+    let missing = run(&["--token-file", "/nowhere/tokens"]);
+    assert!(missing.status.code() == Some(2) && stderr(&missing).contains("/nowhere/tokens"), "{missing:?}");
+}
