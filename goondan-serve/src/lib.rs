@@ -7,6 +7,7 @@
 //! # Layout
 //! Each module uses only those above it in this list.
 //!
+//! - `listen`: connections
 //! - `problem`: errors as HTTP says them
 //! - `tokens`: the tokens of principals
 //! - `agents`: the agents that are served
@@ -14,6 +15,7 @@
 //! - `turns`: the turns that run
 //! - `service`: the agents, who may use them, and the end
 //! - `caller`: who sends a request
+//! - `body`: the JSON of a request
 //! - `watch`: a log as server-sent events
 //! - `native`: the native interface
 //! - `ui`: the one of AI SDK UI
@@ -26,7 +28,10 @@
 struct Readme;
 
 mod agents;
+mod body;
 mod caller;
+#[cfg(feature = "listen")]
+mod listen;
 mod log;
 mod native;
 mod problem;
@@ -38,6 +43,8 @@ mod ui;
 mod watch;
 
 pub use agents::{Agents, Held};
+#[cfg(feature = "listen")]
+pub use listen::listen;
 pub use service::Service;
 pub use tokens::Tokens;
 pub use turns::Limits;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -11,11 +9,11 @@ use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentEvent, AnswerFormat, EventId, EventSource, Part, Principal, Role, Wait};
 use goondan_runtime::store::{InstanceId, InstanceQuery};
 use goondan_wire::{Deciding, TurnEnd};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::body::Body;
 use crate::caller::Caller;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
@@ -26,7 +24,7 @@ use crate::watch::{Native, stream};
 /// The body of a request for a turn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct TurnBody {
+pub(crate) struct TurnBody {
     /// The text for the model.
     input: Option<String>,
     /// Texts and files, in place of `input`.
@@ -49,12 +47,6 @@ enum Awaited {
     Stream,
     /// The end of the turn.
     Result,
-}
-
-/// Reads a JSON body.
-pub(crate) fn read<T: DeserializeOwned>(body: std::result::Result<Bytes, BytesRejection>) -> Result<T> {
-    let body = body.map_err(|rejection| Problem::body(rejection.status(), rejection.body_text()))?;
-    serde_json::from_slice(&body).map_err(|error| Problem::request(format!("the body cannot be read: {error}")))
 }
 
 /// Returns a response with a JSON body.
@@ -91,10 +83,10 @@ pub(crate) async fn run(
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
     headers: HeaderMap,
-    body: std::result::Result<Bytes, BytesRejection>,
+    Body(body): Body<TurnBody>,
 ) -> Result<Response> {
     let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
-    let TurnBody { input, content, metadata, answer, wait } = read(body)?;
+    let TurnBody { input, content, metadata, answer, wait } = body;
     let mut event = match (input, content) {
         (Some(input), None) => AgentEvent::input(input),
         (None, Some(content)) => AgentEvent::content(content),
@@ -239,10 +231,9 @@ pub(crate) async fn decide(
     State(service): State<Service>,
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
-    body: std::result::Result<Bytes, BytesRejection>,
+    Body(decisions): Body<Vec<Deciding>>,
 ) -> Result<Response> {
     let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
-    let decisions: Vec<Deciding> = read(body)?;
     let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
     answer_with(&id, log, Awaited::Stream).await
 }

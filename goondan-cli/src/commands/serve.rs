@@ -89,8 +89,7 @@ async fn listen(
     }
     output::eprint(&format!("listening on http://{}\n", listener.local_addr()?));
     let (stop, stopped) = oneshot::channel::<()>();
-    let server = axum::serve(listener, service.router()).with_graceful_shutdown(async { _ = stopped.await });
-    let server = tokio::spawn(server.into_future());
+    let server = tokio::spawn(goondan_serve::listen(listener, service.router(), async { _ = stopped.await }));
     signals.next().await;
     let running = service.running();
     if running > 0 {
@@ -101,9 +100,8 @@ async fn listen(
     }
     reloads.abort();
     drop(stop);
-    match timeout(CONNECTIONS, server).await {
-        Ok(Ok(served)) => served?,
-        Ok(Err(_)) | Err(_) => tracing::warn!("connections were cut"),
+    if timeout(CONNECTIONS, server).await.is_err() {
+        tracing::warn!("connections were cut");
     }
     Ok(Outcome::Done)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use goondan_covers::covers;
@@ -113,7 +113,7 @@ fn an_agent_is_served_until_a_signal() {
 }
 
 /// Waits until a file is there.
-fn wait_for(file: &PathBuf) {
+fn wait_for(file: &Path) {
     let mut tries = 0;
     while !file.exists() {
         tries += 1;

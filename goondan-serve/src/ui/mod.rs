@@ -1,25 +1,27 @@
 //! The message stream of AI SDK UI: pages that are written with `useChat` talk to an agent unmodified.
 
-mod body;
+mod chat;
 mod chunks;
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use goondan_core::EventSource;
+use goondan_core::{AgentName, ErrorCode, EventId, EventSource, InstanceKey};
+use goondan_runtime::Instance;
+use goondan_runtime::store::{InstanceId, TurnOutcome};
 use serde_json::json;
 
+use crate::body::Body;
 use crate::caller::Caller;
 use crate::log::Log;
-use crate::native::{decided, event_id, json_of, read};
-use crate::problem::Result;
+use crate::native::{decided, event_id, json_of};
+use crate::problem::{Problem, Result};
 use crate::service::Service;
+use crate::turns::TurnId;
 use crate::watch::stream;
-use body::{Asked, Body};
+use chat::{Asked, Chat};
 use chunks::Chunks;
 
 /// Answers the newest message of a chat, or goes on after its approvals.
@@ -27,16 +29,16 @@ pub(crate) async fn post(
     State(service): State<Service>,
     caller: Caller,
     Path(agent): Path<String>,
-    body: std::result::Result<Bytes, BytesRejection>,
+    Body(chat): Body<Chat>,
 ) -> Result<Response> {
     let agent = service.agent(&agent)?;
-    let body: Body = read(body)?;
-    let key = caller.key_of(&body.id)?;
-    Ok(match body.asked()? {
-        Asked::Input { mut event, message } => {
+    let key = caller.key_of(&chat.id)?;
+    Ok(match chat.asked()? {
+        Asked::Input { mut event, message, again } => {
             event.source = EventSource::new("connector", "ai-sdk");
             event.auth = caller.auth();
-            let event = event.with_id(event_id(&caller, (agent.as_str(), key.as_str()), message));
+            let base = event_id(&caller, (agent.as_str(), key.as_str()), message);
+            let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
             let (id, log) = service.run(caller.principal, agent, key, event).await?;
             answer(Chunks::new(&id.event), log)
         }
@@ -45,6 +47,64 @@ pub(crate) async fn post(
             answer(Chunks::new(&id.event).going_on(calls), log)
         }
     })
+}
+
+/// Returns the event that a message stands for: that of its newest answer. `again` takes back the turn of that, and those
+/// after it, and returns the event of another one; so does a failure that may pass.
+async fn generation(
+    service: &Service,
+    (agent, key): (&AgentName, &InstanceKey),
+    base: &EventId,
+    again: bool,
+) -> Result<EventId> {
+    let numbered = |number: u32| match number {
+        0 => base.clone(),
+        number => format!("{base}#{number}").into(),
+    };
+    let Some(store) = service.stored() else {
+        return match again {
+            true => Err(Problem::request("an answer is made again only where the service knows the store")),
+            false => Ok(base.clone()),
+        };
+    };
+    let instance = InstanceId { agent: agent.clone(), key: key.clone() };
+    let (mut number, mut newest) = (0, None);
+    while let Some(ended) = store.outcome(&instance, &numbered(number)).await? {
+        newest = Some(ended);
+        number += 1;
+    }
+    let Some(ended) = newest else { return Ok(base.clone()) };
+    let may_pass = matches!(&ended.outcome, TurnOutcome::Failed { code, .. } if MAY_PASS.contains(code));
+    let is_running = service.turns().log(&TurnId { agent: agent.clone(), key: key.clone(), event: numbered(number) });
+    if is_running.is_some() {
+        return Ok(numbered(number));
+    }
+    if !again && !may_pass {
+        return Ok(numbered(number - 1));
+    }
+    let held = service.open(agent, key).await?;
+    take_back(&held, &ended.turn).await?;
+    Ok(numbered(number))
+}
+
+/// The failures after which a message that is sent again has another turn.
+const MAY_PASS: [ErrorCode; 5] = [
+    ErrorCode::MODEL_NETWORK,
+    ErrorCode::MODEL_OVERLOADED,
+    ErrorCode::MODEL_RATE_LIMIT,
+    ErrorCode::MODEL_TIMEOUT,
+    ErrorCode::TURN_TIMEOUT,
+];
+
+/// Takes the conversation back to before a turn, if it still has that.
+async fn take_back(instance: &Instance, turn: &goondan_core::TurnId) -> Result<()> {
+    let messages = instance.messages().await?;
+    let Some(first) = messages.iter().position(|message| message.turn() == Some(turn)) else { return Ok(()) };
+    match messages[..first].iter().rev().find_map(|message| message.turn()) {
+        Some(before) => drop(instance.rewind(before).await?),
+        None => while instance.undo().await?.turns.iter().all(|of| of != turn) {},
+    }
+    Ok(())
 }
 
 /// Streams the turn that runs in a chat again, from its beginning.

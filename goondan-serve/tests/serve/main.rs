@@ -1,4 +1,5 @@
 //! Agents that are served, over real connections.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod native;
 mod refused;

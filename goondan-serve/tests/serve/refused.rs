@@ -6,7 +6,9 @@ use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::MemoryStore;
 use goondan::{Agent, Value, json};
 use goondan_covers::covers;
-use goondan_serve::{Limits, Tokens};
+use goondan_serve::{Limits, Service, Tokens};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{Served, events, hello, json_of, paced};
 
@@ -139,4 +141,45 @@ async fn more_turns_than_the_limit_are_refused_and_those_that_run_go_on() {
     }
     model.let_through(4);
     assert_eq!(served.turn("three", &hello(), None).await.status(), 200);
+}
+
+/// Sends bytes, and returns what comes back until the connection ends.
+async fn raw(address: &str, bytes: &[u8]) -> String {
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    // The other side may be gone before all is sent.
+    let _ = connection.write_all(bytes).await;
+    let mut answer = Vec::new();
+    let _ = connection.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_or_nonsense_end() {
+    let service = Service::new(agent().build().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = tokio::spawn(goondan_serve::listen(listener, service.router(), async { _ = stopped.await }));
+    let head = "POST /v1/agents/assistant/instances/ada/turns HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n";
+    let many = format!("{head}x: {}\r\n\r\n", "y".repeat(1 << 20));
+    for (bytes, status) in [
+        (format!("{head}content-length: 2\r\n\r\n{{}}"), " 400 "),
+        (format!("{head}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", "1\r\n{\r\n".repeat(3)), " 400 "),
+        (format!("{head}content-length: 99\r\ncontent-length: 2\r\n\r\n{{}}"), " 400 "),
+        ("nonsense\r\n\r\n".to_owned(), " 400 "),
+        (many, " 431 "),
+    ] {
+        let answer = raw(&address, bytes.as_bytes()).await;
+        assert!(answer.lines().next().unwrap_or_default().contains(status), "{}: {answer}", &bytes[..20]);
+    }
+    // A whole request is answered while others are half done.
+    let mut half = TcpStream::connect(&address).await.unwrap();
+    half.write_all(head.as_bytes()).await.unwrap();
+    let body = r#"{"input":"hello","wait":"result"}"#;
+    let whole = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    assert!(raw(&address, whole.as_bytes()).await.contains("\"response\":\"hi\""));
+    drop(half);
+    drop(stop);
+    server.await.unwrap();
+    assert!(TcpStream::connect(&address).await.is_err(), "nothing is accepted any more");
 }

@@ -131,3 +131,38 @@ async fn failures_and_refusals_are_told() {
         assert_eq!((status, &problem["code"]), (400, &json!("E_SERVE_REQUEST")), "{body}");
     }
 }
+
+#[tokio::test]
+#[covers("SERVE-02", "BACK-01")]
+async fn an_answer_is_made_again_and_a_failure_that_may_pass_is_tried_again() {
+    let script = ["one", "two", "three", "four"].map(ScriptItem::say);
+    let agent = Agent::builder("assistant").model(ScriptedModel::new(script));
+    let served = Served::new(agent).await;
+    let text = |chunks: &[Value]| {
+        let deltas = chunks.iter().filter(|chunk| chunk["type"] == "text-delta");
+        deltas.map(|chunk| chunk["delta"].as_str().unwrap()).collect::<String>()
+    };
+    let again = |mut body: Value| {
+        body["trigger"] = "regenerate-message".into();
+        body
+    };
+    let first = chat("c1", json!([says("m1", "hello")]));
+    assert_eq!(text(&chunks(&served, &first).await), "one");
+    assert_eq!(text(&chunks(&served, &chat("c1", json!([says("m1", "hello"), says("m2", "more")]))).await), "two");
+    // Of the first message: what came after it is taken back too.
+    assert_eq!(text(&chunks(&served, &again(first.clone())).await), "three");
+    let (_, messages) = served.get(&served.at("c1", "/messages")).await;
+    assert_eq!(messages.as_array().unwrap().len(), 2);
+    assert_eq!(text(&chunks(&served, &first).await), "three", "a page that is reloaded reads the newest answer");
+    assert_eq!(text(&chunks(&served, &again(first)).await), "four");
+
+    let overloaded = ScriptItem::fail("busy", true);
+    let agent = Agent::builder("assistant").model(ScriptedModel::new([overloaded, ScriptItem::say("now")]));
+    let served = Served::new(agent).await;
+    let body = chat("c1", json!([says("m1", "hello")]));
+    assert!(kinds(&chunks(&served, &body).await).contains(&"error"));
+    let tried = chunks(&served, &again(body.clone())).await;
+    assert_eq!(text(&tried), "now");
+    let (_, messages) = served.get(&served.at("c1", "/messages")).await;
+    assert_eq!(messages.as_array().unwrap().len(), 2, "one input, one answer");
+}

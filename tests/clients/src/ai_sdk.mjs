@@ -106,6 +106,15 @@ const scenarios = {
     assert.equal(chat.status, "ready");
   },
 
+  async "an answer is made again"() {
+    const chat = new Chat("again");
+    await chat.sendMessage({ text: "count" });
+    const first = textOf(chat.messages[1]);
+    await chat.regenerate();
+    assert.equal(chat.messages.length, 2);
+    assert.notEqual(textOf(chat.messages[1]), first);
+  },
+
   async "a failure is an error of the chat"() {
     const chat = new Chat("failed");
     await chat.sendMessage({ text: "fail" });

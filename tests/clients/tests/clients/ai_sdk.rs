@@ -29,7 +29,7 @@ impl Model for Obedient {
         request: ModelRequest<'a>,
         deltas: DeltaSink<'a>,
     ) -> BoxFuture<'a, Result<ModelResponse>> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst);
         let texts: Vec<_> = request.messages().map(|message| message.content.text().into_owned()).collect();
         let call =
             |tool: &str| json!({ "toolCalls": [{ "id": format!("call-{}", texts.len()), "name": tool, "args": {} }] });
@@ -37,6 +37,7 @@ impl Model for Obedient {
             Some("look") => call("shop__look"),
             Some("refund") => call("shop__refund"),
             Some("found") => json!({ "text": "I have looked." }),
+            Some("count") => json!({ "text": format!("{asked} answers before.") }),
             Some("file") => json!({ "text": "A picture." }),
             Some("slow") => json!({ "text": "It rains in Lisbon." }),
             Some("fail") => return Box::pin(async { Err(Error::new("E_MODEL", "overloaded")) }),

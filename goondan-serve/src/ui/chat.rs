@@ -12,7 +12,7 @@ use crate::problem::{Problem, Result};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body {
+pub(crate) struct Chat {
     /// The chat, which is a conversation.
     pub(super) id: String,
     messages: Vec<Message>,
@@ -61,20 +61,21 @@ struct Approval {
 
 /// What a request asks for.
 pub(super) enum Asked<'b> {
-    /// A turn, for the message of this id.
-    Input { event: Box<AgentEvent>, message: &'b str },
+    /// A turn, for the message of this id; another one if `again`.
+    Input { event: Box<AgentEvent>, message: &'b str, again: bool },
     /// To go on with the turn that waits, in a message that has these calls.
     Decisions { decisions: Vec<Deciding>, calls: HashSet<ToolCallId> },
 }
 
-impl Body {
+impl Chat {
     pub(super) fn asked(&self) -> Result<Asked<'_>> {
-        if self.trigger == Trigger::RegenerateMessage {
-            return Err(Problem::request("an answer cannot be made again yet: send another message"));
-        }
-        let newest = self.messages.last().ok_or_else(|| Problem::request("there are no messages"))?;
+        let again = self.trigger == Trigger::RegenerateMessage;
+        // Pages leave out the answer that is to be made again; what follows the message is of no account.
+        let is_asked = |message: &&Message| !again || message.role == "user";
+        let newest = self.messages.iter().rev().find(is_asked);
+        let newest = newest.ok_or_else(|| Problem::request("there are no messages"))?;
         match newest.role.as_str() {
-            "user" => Ok(Asked::Input { event: Box::new(newest.event()?), message: &newest.id }),
+            "user" => Ok(Asked::Input { event: Box::new(newest.event()?), message: &newest.id, again }),
             "assistant" => {
                 let decisions: Vec<_> = newest.parts.iter().filter_map(UiPart::decision).collect();
                 match decisions.is_empty() {
