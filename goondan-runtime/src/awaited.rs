@@ -102,6 +102,8 @@ impl AwaitedValue {
             let text = call.input.as_str().map_or_else(|| call.input.to_string(), str::to_owned);
             content[at] = TextPart::new(text).into();
         }
+        // The first one counts.
+        content.retain(|part| !is_value(part));
         if *finish == Some(ModelFinish::ToolCalls) {
             *finish = Some(ModelFinish::Stop);
         }
@@ -123,19 +125,18 @@ impl AwaitedValue {
     /// What is wrong with it, for the model.
     pub(crate) fn read(&self, text: &str) -> std::result::Result<String, String> {
         let (json, value) = read(text)?;
-        let problem = match self.problem(&value) {
-            None => return Ok(json.to_owned()),
-            Some(problem) => problem,
-        };
         let member = value.as_object().filter(|members| self.is_member && members.len() == 1);
-        let problem = match member.and_then(|members| members.get(MEMBER)) {
-            None => problem,
-            Some(value) => match self.problem(value) {
-                None => return Ok(value.to_string()),
-                Some(problem) => problem,
-            },
-        };
-        Err(format!("the JSON value does not fit the schema: {problem}"))
+        let of_member = member.and_then(|members| members.get(MEMBER)).map(|value| (value, self.problem(value)));
+        if let Some((value, None)) = of_member {
+            return Ok(value.to_string());
+        }
+        match self.problem(&value) {
+            None => Ok(json.to_owned()),
+            Some(problem) => {
+                let problem = of_member.and_then(|(_, problem)| problem).unwrap_or(problem);
+                Err(format!("the JSON value does not fit the schema: {problem}"))
+            }
+        }
     }
 
     fn problem(&self, value: &Value) -> Option<String> {
@@ -258,5 +259,8 @@ mod tests {
                 assert_eq!(awaited.read(&given.to_string()).ok(), fits.then(|| value.to_string()));
             }
         }
+        let anything = AwaitedValue::new(&AnswerFormat::new(json!({}))).unwrap();
+        assert_eq!(anything.read(r#"{"value":7}"#).as_deref(), Ok("7"));
+        assert_eq!(anything.read(r#"{"values":7}"#).as_deref(), Ok(r#"{"values":7}"#));
     }
 }

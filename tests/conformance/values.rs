@@ -263,8 +263,15 @@ async fn a_value_beside_other_calls_waits_for_their_results() {
     ] });
     let talking =
         json!({ "text": "Here it is:", "toolCalls": [{ "id": "3", "name": "goondan__answer", "args": good }] });
-    let script = [both, talking].map(|answer| serde_json::from_value(answer).unwrap());
-    let asked = Asked::new(script.map(ScriptItem::raw).into(), plain).await;
+    let twice = json!({ "toolCalls": [
+        { "id": "4", "name": "goondan__answer", "args": good },
+        { "id": "5", "name": "goondan__answer", "args": { "city": "Porto", "degrees": 7.0 } },
+    ] });
+    let raw = |answer| ScriptItem::raw(serde_json::from_value(answer).unwrap());
+    let asked = Asked::new(vec![raw(twice)], plain).await;
+    assert_eq!(asked.weather().await.unwrap(), lisbon(), "the first one counts");
+    assert_eq!(asked.stored().await.len(), 2);
+    let asked = Asked::new(vec![raw(both), raw(talking)], plain).await;
     assert_eq!(asked.weather().await.unwrap(), lisbon());
     let stored = asked.stored().await;
     assert_eq!((stored.len(), &*stored[1], &*stored[3]), (4, "Let me look.", GOOD), "{stored:?}");

@@ -361,9 +361,9 @@ impl AgentBuilder {
     /// # Errors
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
     /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
-    /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply,
-    /// `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped; `E_VALUE_DEPTH` for a hint, or
-    /// the schema of an answer, that is nested too deeply.
+    /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates its
+    /// schema or is nested too deeply, `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped;
+    /// `E_VALUE_DEPTH` for a hint, or the schema of an answer, that is nested too deeply.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
