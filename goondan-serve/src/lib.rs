@@ -17,8 +17,9 @@
 //! - `caller`: who sends a request
 //! - `body`: the JSON of a request
 //! - `watch`: a log as server-sent events
+//! - `calls`: the calls of a turn, for front ends
 //! - `native`: the native interface
-//! - `ui`: the one of AI SDK UI
+//! - `ui`, `ag_ui`: those of AI SDK UI and of AG-UI
 //! - `router`: the routes
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -27,9 +28,11 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod ag_ui;
 mod agents;
 mod body;
 mod caller;
+mod calls;
 #[cfg(feature = "listen")]
 mod listen;
 mod log;

@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::{native, ui};
+use crate::{ag_ui, native, ui};
 
 impl Service {
     /// Returns the routes, for a program of its own: `router.nest("/agents", service.router())` has them below a path.
@@ -31,6 +31,7 @@ impl Service {
             .route(&at("/turns/{event}"), get(native::outcome))
             .route(&at("/turns/{event}/events"), get(native::watch))
             .route(&at("/turns/{event}/cancel"), post(native::cancel))
+            .route("/v1/agents/{agent}/ag-ui", post(ag_ui::run))
             .route("/v1/agents/{agent}/ui", post(ui::post))
             .route("/v1/agents/{agent}/ui/{id}/stream", get(ui::resume))
             .route("/v1/agents/{agent}/ui/{id}/cancel", post(ui::cancel))

@@ -12,8 +12,8 @@ use super::bundle::BundleArgs;
 /// and others may watch. A request with an `Idempotency-Key` is answered once, however often it is
 /// sent. Turns that an earlier process left open are gone on with at the start.
 ///
-/// Pages that are written for `useChat` of AI SDK use the address /v1/agents/AGENT/ui unmodified.
-/// docs/serving.md describes all addresses.
+/// Front ends that are written for AI SDK UI use the address /v1/agents/AGENT/ui, those for AG-UI
+/// /v1/agents/AGENT/ag-ui. docs/serving.md describes all addresses.
 ///
 /// Without --token-file, only this machine is listened to. With it, each principal uses the
 /// conversations whose keys begin with its name and a colon.

@@ -1,15 +1,16 @@
 //! From what a turn tells to the chunks of AI SDK UI.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use axum::response::sse::Event;
 use goondan_core::{
-    ErrorCode, EventId, FinishReason, Message, MessageEvent, ModelFinish, Part, Role, RuntimeEvent, ToolCallId,
-    ToolCallStatus, Wait,
+    EventId, FinishReason, Message, MessageEvent, ModelFinish, Part, Role, RuntimeEvent, Source, ToolCallId,
+    ToolOutput, ToolResultPart, Wait,
 };
 use goondan_wire::{Reported, TurnEnd, Update};
 use serde_json::{Value, json};
 
+use crate::calls::{Calls, Ended};
 use crate::log::{End, Entry};
 use crate::watch::Frames;
 
@@ -21,30 +22,23 @@ pub(super) struct Chunks {
     in_step: bool,
     /// Whether what is told again before the first step is in the page already.
     skips: bool,
+    /// The step of the newest answer that was told by its message.
+    told: Option<String>,
+    /// Whether that step goes on: its pieces tell the recorded answer again.
+    repeats: bool,
     /// The part that is being streamed.
     open: Option<Open>,
     /// Whether a text or reasoning of this step was streamed since its answer began.
     was_streamed: bool,
     /// How often answers began again, so that parts get ids of their own.
     restarts: u32,
-    /// The calls that were asked for, until the page is told of them.
-    calls: HashMap<ToolCallId, (String, Value)>,
-    told: HashSet<ToolCallId>,
-    /// How calls ended whose messages have not come.
-    ended: HashMap<ToolCallId, Ended>,
+    calls: Calls,
     finish: Option<ModelFinish>,
 }
 
 struct Open {
     id: String,
     kind: &'static str,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Well,
-    Badly,
-    Denied,
 }
 
 impl Chunks {
@@ -54,19 +48,19 @@ impl Chunks {
             has_started: false,
             in_step: false,
             skips: false,
+            told: None,
+            repeats: false,
             open: None,
             was_streamed: false,
             restarts: 0,
-            calls: HashMap::new(),
-            told: HashSet::new(),
-            ended: HashMap::new(),
+            calls: Calls::default(),
             finish: None,
         }
     }
 
     /// Goes on with the message of a page, which has these calls.
     pub(super) fn going_on(self, calls: HashSet<ToolCallId>) -> Self {
-        Self { skips: true, told: calls, ..self }
+        Self { skips: true, calls: Calls::told(calls), ..self }
     }
 
     fn start(&mut self, chunks: &mut Vec<Value>) {
@@ -100,9 +94,14 @@ impl Chunks {
     }
 
     fn event(&mut self, event: &RuntimeEvent, chunks: &mut Vec<Value>) {
+        if let Some(call) = self.calls.event(event) {
+            let called = self.calls.tell(call);
+            self.called(call, called, chunks);
+        }
         match event {
             RuntimeEvent::TurnStarted { .. } | RuntimeEvent::TurnResumed { .. } => self.start(chunks),
-            RuntimeEvent::StepStarted { .. } => {
+            RuntimeEvent::StepStarted { step, .. } => {
+                self.repeats = self.told.as_ref() == Some(&step.step_id);
                 self.start(chunks);
                 self.end_step(chunks);
                 (self.in_step, self.was_streamed, self.skips) = (true, false, false);
@@ -113,26 +112,13 @@ impl Chunks {
                 self.end_step(chunks);
             }
             RuntimeEvent::StepFailed { .. } => self.end_step(chunks),
-            RuntimeEvent::ToolCalled { call, .. } => self.tell_call(&call.tool_call_id, chunks),
-            RuntimeEvent::ToolCompleted { call, status, .. } => {
-                let ended = if *status == ToolCallStatus::Ok { Ended::Well } else { Ended::Badly };
-                self.ended.entry(call.tool_call_id.clone()).or_insert(ended);
-            }
-            RuntimeEvent::ToolFailed { call, error_code, .. } => {
-                let is_denied = *error_code == Some(ErrorCode::TOOL_REJECTED);
-                let ended = if is_denied { Ended::Denied } else { Ended::Badly };
-                self.ended.insert(call.tool_call_id.clone(), ended);
-            }
             RuntimeEvent::TurnSuspended { waits, .. } => waits.iter().for_each(|wait| self.ask(wait, chunks)),
             _ => {}
         }
     }
 
-    /// Tells of a call. Pages count calls of which they know no result, so one that is held is told only when it runs.
-    fn tell_call(&mut self, id: &ToolCallId, chunks: &mut Vec<Value>) {
-        if let Some((name, input)) = self.calls.remove(id)
-            && self.told.insert(id.clone())
-        {
+    fn called(&mut self, id: &ToolCallId, called: Option<(String, Value)>, chunks: &mut Vec<Value>) {
+        if let Some((name, input)) = called {
             self.close(chunks);
             chunks.push(json!({
                 "type": "tool-input-available", "toolCallId": id, "toolName": name, "input": input, "dynamic": true,
@@ -144,9 +130,8 @@ impl Chunks {
         if wait.questions.is_empty() {
             return;
         }
-        let call = (wait.tool.clone(), Value::Object(wait.args.clone()));
-        self.calls.entry(wait.call.clone()).or_insert(call);
-        self.tell_call(&wait.call, chunks);
+        let called = self.calls.wait(wait);
+        self.called(&wait.call, called, chunks);
         chunks.push(json!({ "type": "tool-approval-request", "approvalId": wait.call, "toolCallId": wait.call }));
         let questions: Vec<_> = wait.questions.iter().map(|asked| asked.question.text.as_str()).collect();
         let data = json!({ "toolCallId": wait.call, "questions": questions, "presentation": wait.presentation });
@@ -158,7 +143,7 @@ impl Chunks {
             Role::Assistant => self.answer(message, chunks),
             Role::Tool => message.content().parts().iter().for_each(|part| {
                 if let Part::ToolResult(result) = part {
-                    self.result(&result.tool_call_id, &result.output, result.is_error, chunks);
+                    self.result(result, chunks);
                 }
             }),
             _ => {}
@@ -169,6 +154,10 @@ impl Chunks {
     fn answer(&mut self, message: &Message, chunks: &mut Vec<Value>) {
         self.start(chunks);
         self.close(chunks);
+        self.calls.answer(message);
+        if let Source::Assistant { step_id } = message.source() {
+            self.told = Some(step_id.clone());
+        }
         for (index, part) in message.content().parts().iter().enumerate() {
             let id = format!("{}-{index}", message.id());
             match part {
@@ -176,9 +165,6 @@ impl Chunks {
                     self.piece("text", id, &text.text, chunks);
                     self.close(chunks);
                     self.was_streamed = false;
-                }
-                Part::ToolCall(call) => {
-                    self.calls.insert(call.tool_call_id.clone(), (call.tool_name.clone(), call.input.clone()));
                 }
                 Part::File(file) if !self.skips => {
                     chunks.push(json!({ "type": "file", "url": file.url, "mediaType": file.media_type }));
@@ -188,23 +174,25 @@ impl Chunks {
         }
     }
 
-    fn result(&mut self, id: &ToolCallId, output: &goondan_core::ToolOutput, is_error: bool, chunks: &mut Vec<Value>) {
+    fn result(&mut self, result: &ToolResultPart, chunks: &mut Vec<Value>) {
         if self.skips {
             return;
         }
-        self.tell_call(id, chunks);
-        let ended = self.ended.remove(id).unwrap_or(if is_error { Ended::Badly } else { Ended::Well });
-        chunks.push(match ended {
-            Ended::Well if !is_error => {
-                let output = match output {
-                    goondan_core::ToolOutput::Json(value) => value.clone(),
+        self.close(chunks);
+        let id = &result.tool_call_id;
+        let called = self.calls.tell(id);
+        self.called(id, called, chunks);
+        chunks.push(match self.calls.ended(result) {
+            Ended::Well => {
+                let output = match &result.output {
+                    ToolOutput::Json(value) => value.clone(),
                     other => Value::String(other.to_text().into_owned()),
                 };
                 json!({ "type": "tool-output-available", "toolCallId": id, "output": output, "dynamic": true })
             }
             Ended::Denied => json!({ "type": "tool-output-denied", "toolCallId": id }),
-            _ => {
-                let text = output.to_text();
+            Ended::Badly => {
+                let text = result.output.to_text();
                 json!({ "type": "tool-output-error", "toolCallId": id, "errorText": text, "dynamic": true })
             }
         });
@@ -234,6 +222,7 @@ impl Frames for Chunks {
     fn update(&mut self, entry: &Entry) -> Vec<Event> {
         let mut chunks = Vec::new();
         match &*entry.update {
+            Update::Text { .. } | Update::Reasoning { .. } if self.repeats => {}
             Update::Text { step_index, part, text, .. } => {
                 let id = format!("{step_index}-{part}-{}", self.restarts);
                 self.piece("text", id, text, &mut chunks);

@@ -1,6 +1,7 @@
 //! Agents that are served, over real connections.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod ag_ui;
 mod native;
 mod refused;
 mod support;

@@ -56,8 +56,11 @@ async fn a_message_is_answered_once_and_a_page_that_comes_back_reads_it_whole() 
 #[tokio::test]
 #[covers("SERVE-01", "ASK-01")]
 async fn an_approval_goes_on_with_the_same_message() {
-    let call = |names: [&str; 2]| ScriptItem::calls(names.map(|name| (name.to_owned(), json!({}))));
-    let script = [call(["shop__look", "shop__refund"]), ScriptItem::say("done")];
+    let text = json!({ "type": "text", "text": "Let me see." });
+    let call = |id: &str, tool: &str| json!({ "type": "tool-call", "toolCallId": id, "toolName": tool, "input": {} });
+    let parts = [text, call("1", "shop__look"), call("2", "shop__refund")];
+    let parts = parts.map(|part| serde_json::from_value(part).unwrap());
+    let script = [ScriptItem::content(parts), ScriptItem::say("done")];
     let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).extension::<Shop>(json!({}));
     let served = Served::new(agent).await;
     let asked = chunks(&served, &chat("c1", json!([says("m1", "refund")]))).await;
@@ -66,6 +69,9 @@ async fn an_approval_goes_on_with_the_same_message() {
         [
             "start",
             "start-step",
+            "text-start",
+            "text-delta",
+            "text-end",
             "tool-input-available",
             "tool-output-available",
             "tool-input-available",
@@ -106,6 +112,12 @@ async fn an_approval_goes_on_with_the_same_message() {
     let url = format!("{}/v1/agents/assistant/ui", served.url);
     let (status, _) = served.post(&url, &chat("c1", json!([says("m1", "refund"), answer]))).await;
     assert_eq!(status, 409, "it was decided");
+    // A page that has nothing of it reads the whole, each part once.
+    let whole = chunks(&served, &chat("c1", json!([says("m1", "refund")]))).await;
+    let deltas: Vec<_> = whole.iter().filter_map(|chunk| chunk["delta"].as_str()).collect();
+    assert_eq!(deltas, ["Let me see.", "done"]);
+    let outputs: Vec<_> = whole.iter().filter_map(|chunk| chunk["output"].as_str()).collect();
+    assert_eq!(outputs, ["found", "paid back"]);
 }
 
 #[tokio::test]

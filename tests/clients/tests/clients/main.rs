@@ -1,7 +1,7 @@
 //! Programs of others that talk with goondan. Node runs them; `.ci/clients` installs it and them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod ai_sdk;
+mod served;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

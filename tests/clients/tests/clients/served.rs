@@ -1,4 +1,4 @@
-//! A chat of AI SDK UI with agents that are served.
+//! Clients of AI SDK UI and of AG-UI with agents that are served.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,9 +88,8 @@ impl Shop {
     }
 }
 
-#[tokio::test]
-#[covers("SERVE-01", "SERVE-02", "ASK-01")]
-async fn a_chat_of_ai_sdk_talks_to_an_agent_unmodified() {
+/// Runs a client of node with an agent that is served.
+async fn talk(script: &str) {
     let go_on = Arc::new(Semaphore::new(0));
     let model = Obedient { go_on: Arc::clone(&go_on), asked: AtomicUsize::new(0) };
     let store = Arc::new(MemoryStore::new());
@@ -105,10 +104,22 @@ async fn a_chat_of_ai_sdk_talks_to_an_agent_unmodified() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ai_sdk.mjs");
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(script);
     let client = tokio::process::Command::new(installed(".bin/node")).arg(script).arg(url).output().await.unwrap();
     server.abort();
     let seen = String::from_utf8_lossy(&client.stdout).into_owned() + &String::from_utf8_lossy(&client.stderr);
     assert!(client.status.success(), "{seen}");
     println!("{seen}");
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "SERVE-02", "ASK-01")]
+async fn a_chat_of_ai_sdk_talks_to_an_agent_unmodified() {
+    talk("ai_sdk.mjs").await;
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "ASK-01")]
+async fn a_client_of_ag_ui_talks_to_an_agent_unmodified() {
+    talk("ag_ui.mjs").await;
 }

@@ -1,0 +1,41 @@
+//! The Agent-User Interaction protocol (AG-UI): front ends that are written for it talk to an agent unmodified.
+
+mod events;
+mod input;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use goondan_core::EventSource;
+
+use crate::body::Body;
+use crate::caller::Caller;
+use crate::native::{decided, event_id};
+use crate::problem::Result;
+use crate::service::Service;
+use crate::watch::stream;
+use events::Events;
+use input::{Asked, RunInput};
+
+/// Runs an agent: answers the newest message of a thread, or goes on with its interrupts.
+pub(crate) async fn run(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(agent): Path<String>,
+    Body(input): Body<RunInput>,
+) -> Result<Response> {
+    let (agent, key) = (service.agent(&agent)?, caller.key_of(&input.thread_id)?);
+    let events = Events::new(&input.thread_id, &input.run_id);
+    Ok(match input.asked()? {
+        Asked::Input(mut event) => {
+            event.source = EventSource::new("connector", "ag-ui");
+            event.auth = caller.auth();
+            let event = event.with_id(event_id(&caller, (agent.as_str(), key.as_str()), &input.run_id));
+            let (_, log) = service.run(caller.principal, agent, key, event).await?;
+            stream(log, 0, events)
+        }
+        Asked::Decisions { decisions, calls } => {
+            let (_, log) = decided(&service, &caller, agent, key, decisions).await?;
+            stream(log, 0, events.going_on(calls))
+        }
+    })
+}
