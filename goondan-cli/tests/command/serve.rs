@@ -10,7 +10,7 @@ use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{MODEL, goondan, stderr};
+use crate::support::{MODEL, checkout, goondan, printed, stderr};
 
 const AGENT: &str = "apiVersion: goondan.ai/v1
 kind: Extension
@@ -199,4 +199,24 @@ fn other_machines_are_listened_to_with_tokens_alone() {
     }
     let missing = run(&["--token-file", "/nowhere/tokens"]);
     assert!(missing.status.code() == Some(2) && stderr(&missing).contains("/nowhere/tokens"), "{missing:?}");
+}
+
+/// The commands of `docs/serving.md`.
+#[test]
+#[covers("SERVE-03")]
+fn a_principal_uses_its_token() {
+    let directory = bundle("- { say: hi, repeat: true }\n");
+    let line = "printf 'ada: %s\\n' \"$(printf %s \"$TOKEN\" | sha256sum | cut -d' ' -f1)\" >> tokens";
+    let page = fs::read_to_string(checkout().join("docs/serving.md")).unwrap();
+    assert!(page.contains(line));
+    let mut shell = Command::new("sh");
+    printed(shell.args(["-c", line]).env("TOKEN", "a secret of ada").current_dir(directory.path()));
+    let tokens = directory.path().join("tokens");
+    let server = Server::start(directory.path(), &["--token-file", tokens.to_str().unwrap()]);
+    let turns = "/v1/agents/clerk/instances/ada:notes/turns";
+    let (status, body) = server.ask("POST", turns, "Authorization: Bearer a secret of ada\r\n", &turn("hi", "result"));
+    assert!(status == 200 && body.contains("\"response\":\"hi\""), "{body}");
+    assert_eq!(server.ask("POST", turns, "", &turn("hi", "result")).0, 401);
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
 }

@@ -116,6 +116,42 @@ const BLOCKS: &[Block] = &[
         ],
     },
     Block {
+        pages: &["docs/serving.md"],
+        before: "",
+        lines: &[("goondan serve examples/quickstart", Elsewhere("goondan-cli/tests/command/serve.rs"))],
+    },
+    Block {
+        pages: &["docs/serving.md"],
+        before: "",
+        lines: &[(
+            "curl -N http://127.0.0.1:7717/v1/agents/guide/instances/ada/turns -d '{\"input\": \"hello\"}'",
+            Elsewhere("goondan-cli/tests/command/serve.rs"),
+        )],
+    },
+    Block {
+        pages: &["docs/serving.md"],
+        before: "",
+        lines: &[
+            (
+                "printf 'ada: %s\\n' \"$(printf %s \"$TOKEN\" | sha256sum | cut -d' ' -f1)\" >> tokens",
+                Elsewhere("goondan-cli/tests/command/serve.rs"),
+            ),
+            (
+                "goondan serve --listen 0.0.0.0:7717 --token-file tokens",
+                Elsewhere("goondan-cli/tests/command/serve.rs"),
+            ),
+        ],
+    },
+    Block {
+        pages: &["docs/serving.md"],
+        before: "",
+        lines: &[(
+            "curl -N -H \"Authorization: Bearer $TOKEN\" -d '{\"input\": \"hi\"}' \
+             localhost:7717/v1/agents/guide/instances/ada:notes/turns",
+            Elsewhere("goondan-cli/tests/command/serve.rs"),
+        )],
+    },
+    Block {
         pages: &["docs/composition.md"],
         before: "",
         lines: &[("cargo run -p goondan-cli -- run examples/workbench", Asks("command   sh server.sh"))],
