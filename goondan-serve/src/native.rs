@@ -6,6 +6,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use goondan_core::host::secret::mask;
 use goondan_core::{AgentEvent, AnswerFormat, EventId, EventSource, Part, Principal, Role, Wait};
 use goondan_runtime::store::{InstanceId, InstanceQuery};
 use goondan_wire::{Deciding, TurnEnd};
@@ -51,17 +52,17 @@ enum Awaited {
 
 /// Returns a response with a JSON body.
 pub(crate) fn json_of(value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(body) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
+    match serde_json::to_string(value) {
+        Ok(body) => ([(CONTENT_TYPE, "application/json")], mask(&body).into_owned()).into_response(),
         Err(error) => Problem::from(goondan_core::Error::from(error)).into_response(),
     }
 }
 
-/// Returns the id of the event that a key of the client stands for.
+/// Returns the id of the event that a key of a client stands for, over one of the interfaces.
 // SERVE-02
-pub(crate) fn event_id(caller: &Caller, id: (&str, &str), key: &str) -> EventId {
+pub(crate) fn event_id(interface: &str, caller: &Caller, id: (&str, &str), key: &str) -> EventId {
     let mut digest = Sha256::new();
-    for text in [caller.principal.as_deref().unwrap_or_default(), id.0, id.1, key] {
+    for text in [interface, caller.principal.as_deref().unwrap_or_default(), id.0, id.1, key] {
         digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
         digest.update(text.as_bytes());
     }
@@ -98,7 +99,7 @@ pub(crate) async fn run(
         event = event.expecting(answer);
     }
     if let Some(client) = idempotency_key(&headers)? {
-        event = event.with_id(event_id(&caller, (agent.as_str(), key.as_str()), client));
+        event = event.with_id(event_id("http", &caller, (agent.as_str(), key.as_str()), client));
     }
     let (id, log) = service.run(caller.principal, agent, key, event).await?;
     answer_with(&id, log, wait).await
@@ -173,7 +174,7 @@ async fn stored(service: &Service, id: &TurnId) -> Result<TurnEnd> {
     let store = service.stored().ok_or_else(missing)?;
     let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
     let ended = store.outcome(&instance, &id.event).await?.ok_or_else(missing)?;
-    let held = service.open(&id.agent, &id.key).await?;
+    let held = service.open_known(&id.agent, &id.key).await?;
     let messages = held.messages().await?;
     let answer =
         messages.iter().rev().find(|message| message.role() == Role::Assistant && message.turn() == Some(&ended.turn));
@@ -212,7 +213,7 @@ pub(crate) async fn cancel(
     if service.turns().log(&id).is_none() && service.stored().is_none() {
         return Err(Problem::not_found("turn"));
     }
-    let held = service.open(&id.agent, &id.key).await?;
+    let held = service.open_known(&id.agent, &id.key).await?;
     let cancelled = held.cancel(&id.event).await?;
     Ok(json_of(&json!({ "cancelled": cancelled })))
 }
@@ -223,7 +224,7 @@ pub(crate) async fn waits(
     Path((agent, key)): Path<(String, String)>,
 ) -> Result<Response> {
     let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
-    let held = service.open(&agent, &key).await?;
+    let held = service.open_known(&agent, &key).await?;
     Ok(json_of(&held.waits().await?.iter().map(Wait::masked).collect::<Vec<_>>()))
 }
 
@@ -246,7 +247,7 @@ pub(crate) async fn decided(
     key: goondan_core::InstanceKey,
     decisions: Vec<Deciding>,
 ) -> Result<(TurnId, Arc<Log>)> {
-    let held = service.open(&agent, &key).await?;
+    let held = service.open_known(&agent, &key).await?;
     let Some(event) = held.interrupted().await?.map(|event| event.id) else {
         let message = "no call of the conversation waits for a decision";
         return Err(goondan_core::Error::new(goondan_core::ErrorCode::NOT_WAITING, message)
@@ -273,7 +274,7 @@ pub(crate) async fn messages(
     Path((agent, key)): Path<(String, String)>,
 ) -> Result<Response> {
     let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
-    let held = service.open(&agent, &key).await?;
+    let held = service.open_known(&agent, &key).await?;
     let messages = held.messages().await?;
     Ok(json_of(&messages.iter().map(|message| &**message).collect::<Vec<_>>()))
 }

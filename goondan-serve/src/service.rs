@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use goondan_core::{AgentEvent, AgentName, Error, InstanceKey};
+use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey};
 use goondan_runtime::store::{EventDigest, InstanceQuery, InstanceStatus, Store};
 use tokio::time::timeout;
 
@@ -124,7 +124,9 @@ impl Service {
             // What is masked in the recorded event is not in its digest.
             let digest = held.interrupted_digest().await?;
             let start = Start { digest, principal, stream: held.run_stream(event), held };
-            match self.inner.turns.begin(&id, start, false, self.inner.limits) {
+            // They were accepted before, so that no limit holds them up.
+            let limits = Limits { turns: usize::MAX, per_principal: usize::MAX, ..self.inner.limits };
+            match self.inner.turns.begin(&id, start, false, limits) {
                 Ok(_) => resumed += 1,
                 Err(problem) => tracing::warn!("an interrupted turn waits: {problem:?}"),
             }
@@ -187,6 +189,21 @@ impl Service {
             return Err(Problem::draining());
         }
         Ok(self.agents().open(agent.as_str(), key).await?)
+    }
+
+    /// Opens a conversation that exists: looking for one makes none.
+    pub(crate) async fn open_known(&self, agent: &AgentName, key: &InstanceKey) -> Result<Held> {
+        if let Some(store) = self.stored() {
+            let query = InstanceQuery::new().agent(agent.clone()).key_prefix(key.as_str()).limit(1);
+            match store.list(&query).await {
+                Ok(page) if page.instances.iter().all(|found| found.id.key != *key) => {
+                    return Err(Problem::not_found("conversation"));
+                }
+                Err(error) if *error.code() != ErrorCode::STORE_UNSUPPORTED => return Err(error.into()),
+                _ => {}
+            }
+        }
+        self.open(agent, key).await
     }
 
     /// Begins the turn of an event, unless it runs or has ended.

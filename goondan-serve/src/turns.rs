@@ -101,8 +101,8 @@ impl Turns {
         let Start { digest, principal, held, stream } = start;
         let mut turns = self.turns.lock();
         sweep(&mut turns, limits.ended_bytes);
-        if let Some(turn) = turns.get(id).filter(|turn| !again || turn.log.ended().is_none()) {
-            if turn.digest != digest && !again {
+        if let Some(turn) = turns.get(id).filter(|_| !again) {
+            if turn.digest != digest {
                 return Err(reused());
             }
             return Ok(Arc::clone(&turn.log));
@@ -118,7 +118,12 @@ impl Turns {
         let log = Arc::new(Log::new(fresh()));
         let drive = drive(Arc::clone(self), id.clone(), Arc::clone(&log), held, stream, limits.log_bytes);
         let task = tokio::spawn(drive).abort_handle();
-        turns.insert(id.clone(), Turn { log: Arc::clone(&log), digest, principal, task });
+        let turn = Turn { log: Arc::clone(&log), digest, principal, task };
+        if let Some(earlier) = turns.insert(id.clone(), turn).filter(|earlier| earlier.log.ended().is_none()) {
+            // Another decision is being taken. Those who watch that are not forgotten at the end.
+            let event = format!("{}~{}", id.event, earlier.log.epoch()).into();
+            turns.insert(TurnId { event, ..id.clone() }, earlier);
+        }
         Ok(log)
     }
 

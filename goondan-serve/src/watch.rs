@@ -11,6 +11,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use goondan_core::EventId;
+use goondan_core::host::secret::mask;
 
 use crate::log::{End, Entry, Log};
 use crate::problem::{Problem, Result};
@@ -67,6 +68,12 @@ pub(crate) fn stream(log: Arc<Log>, from: u64, frames: impl Frames) -> Response 
     response
 }
 
+/// Returns an event with this JSON. Secrets in it are masked, as they are on a terminal.
+// MASK-01
+pub(crate) fn event_of(json: &str) -> Event {
+    Event::default().data(mask(json))
+}
+
 /// The events of the native interface: an update each, as `goondan-wire` has it.
 pub(crate) struct Native {
     event: EventId,
@@ -101,7 +108,7 @@ impl Native {
 
 impl Frames for Native {
     fn update(&mut self, entry: &Entry) -> Vec<Event> {
-        let event = Event::default().data(&*entry.json);
+        let event = event_of(&entry.json);
         let id = format!("{}:{:x}:{}", self.event, self.epoch, entry.number);
         // Such an id has no place in a line.
         let is_line = !id.contains(['\n', '\r', '\0']);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::calls::Calls;
 use crate::log::{End, Entry};
-use crate::watch::Frames;
+use crate::watch::{Frames, event_of};
 
 /// Makes the events of one run.
 pub(super) struct Events {
@@ -253,7 +253,7 @@ impl Frames for Events {
             Update::Turn(end) => self.end_of(end, &mut events),
             _ => {}
         }
-        events.iter().map(|event| Event::default().data(event.to_string())).collect()
+        events.iter().map(|event| event_of(&event.to_string())).collect()
     }
 
     fn end(&mut self, end: &End) -> Vec<Event> {
@@ -268,6 +268,6 @@ impl Frames for Events {
         let mut events = Vec::new();
         self.start(&mut events);
         events.push(json!({ "type": "RUN_ERROR", "message": message, "code": code }));
-        events.iter().map(|event| Event::default().data(event.to_string())).collect()
+        events.iter().map(|event| event_of(&event.to_string())).collect()
     }
 }

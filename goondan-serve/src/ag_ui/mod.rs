@@ -29,7 +29,7 @@ pub(crate) async fn run(
         Asked::Input(mut event) => {
             event.source = EventSource::new("connector", "ag-ui");
             event.auth = caller.auth();
-            let event = event.with_id(event_id(&caller, (agent.as_str(), key.as_str()), &input.run_id));
+            let event = event.with_id(event_id("ag-ui", &caller, (agent.as_str(), key.as_str()), &input.run_id));
             let (_, log) = service.run(caller.principal, agent, key, event).await?;
             stream(log, 0, events)
         }

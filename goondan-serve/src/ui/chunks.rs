@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::calls::{Calls, Ended};
 use crate::log::{End, Entry};
-use crate::watch::Frames;
+use crate::watch::{Frames, event_of};
 
 /// Makes the chunks of one turn.
 pub(super) struct Chunks {
@@ -252,7 +252,7 @@ impl Frames for Chunks {
             Update::Turn(end) => self.end_of(end, &mut chunks),
             _ => {}
         }
-        chunks.iter().map(|chunk| Event::default().data(chunk.to_string())).collect()
+        chunks.iter().map(|chunk| event_of(&chunk.to_string())).collect()
     }
 
     fn end(&mut self, end: &End) -> Vec<Event> {
@@ -261,7 +261,7 @@ impl Frames for Chunks {
             End::Refused(error) => Some(format!("{} ({})", error.message(), error.code())),
             End::Handover => Some("the server is ending: the turn goes on when it has started again".to_owned()),
         };
-        let error = text.map(|text| Event::default().data(json!({ "type": "error", "errorText": text }).to_string()));
+        let error = text.map(|text| event_of(&json!({ "type": "error", "errorText": text }).to_string()));
         error.into_iter().chain([Event::default().data("[DONE]")]).collect()
     }
 }

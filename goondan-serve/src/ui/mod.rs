@@ -37,7 +37,7 @@ pub(crate) async fn post(
         Asked::Input { mut event, message, again } => {
             event.source = EventSource::new("connector", "ai-sdk");
             event.auth = caller.auth();
-            let base = event_id(&caller, (agent.as_str(), key.as_str()), message);
+            let base = event_id("ai-sdk", &caller, (agent.as_str(), key.as_str()), message);
             let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
             let (id, log) = service.run(caller.principal, agent, key, event).await?;
             answer(Chunks::new(&id.event), log)

@@ -214,3 +214,53 @@ async fn a_value_is_the_answer_if_one_is_expected() {
     let (status, end) = crate::support::json_of(served.turn("ada", &body, None).await).await;
     assert_eq!((status, &end["value"], &end["steps"]), (200, &json!(7), &json!(2)));
 }
+
+#[tokio::test]
+#[covers("SERVE-01", "ASK-02")]
+async fn decisions_that_come_at_once_are_all_taken() {
+    let calls = ScriptItem::calls([("shop__refund", json!({})), ("shop__refund", json!({}))]);
+    let served = Served::new(scripted(vec![calls, ScriptItem::say("done")]).extension::<Shop>(json!({}))).await;
+    served.turn("ada", &json!({ "input": "refund", "wait": "result" }), None).await;
+    let decisions = served.at("ada", "/decisions");
+    // The second call waits behind the first one, and is asked about then.
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let (_, waits) = served.get(&decisions).await;
+        let asked = waits.as_array().unwrap().iter().filter(|wait| !wait["questions"].as_array().unwrap().is_empty());
+        let posts: Vec<_> = asked
+            .map(|wait| served.client.post(&decisions).body(json!([{ "call": wait["call"] }]).to_string()).send())
+            .collect();
+        for post in posts {
+            let mut response = post.await.unwrap();
+            assert_eq!(response.status(), 200);
+            ends.push(events(&mut response, usize::MAX).await.last().unwrap().json());
+        }
+    }
+    assert_eq!(ends.last().unwrap()["response"], "done", "{ends:?}");
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "MASK-01")]
+async fn looking_makes_no_conversation_and_secrets_are_masked() {
+    let secret = goondan::Secret::new("sesame-of-forty-robbers");
+    let script = vec![ScriptItem::say("It is sesame-of-forty-robbers.").repeat()];
+    let served = Served::new(scripted(script)).await;
+    for rest in ["/messages", "/decisions"] {
+        assert_eq!(served.get(&served.at("nobody", rest)).await.0, 404, "{rest}");
+    }
+    let list = format!("{}/v1/agents/assistant/instances", served.url);
+    assert_eq!(served.get(&list).await.1["instances"], json!([]));
+    let mut response = served.turn("ada", &json!({ "input": "Is it sesame-of-forty-robbers?" }), None).await;
+    let streamed = format!("{:?}", events(&mut response, usize::MAX).await);
+    let (_, end) =
+        crate::support::json_of(served.turn("ada", &json!({ "input": "hi", "wait": "result" }), None).await).await;
+    let (_, messages) = served.get(&served.at("ada", "/messages")).await;
+    let chat = json!({ "id": "ada", "messages": [{ "id": "1", "role": "user", "parts": [{ "type": "text", "text": "hi" }] }] });
+    let (_, ui) = served.post(&format!("{}/v1/agents/assistant/ui", served.url), &chat).await;
+    let run = json!({ "threadId": "ada", "runId": "1", "messages": [{ "role": "user", "content": "hi" }] });
+    let (_, ag_ui) = served.post(&format!("{}/v1/agents/assistant/ag-ui", served.url), &run).await;
+    for shown in [streamed, end.to_string(), messages.to_string(), ui.to_string(), ag_ui.to_string()] {
+        assert!(shown.contains("***") && !shown.contains("sesame"), "{shown}");
+    }
+    drop(secret);
+}
