@@ -87,8 +87,8 @@ impl AwaitedValue {
             .then(|| format!("When you have all that you need, give your answer by calling the tool `{TOOL}`."))
     }
 
-    /// Puts the value that a call gives in place of the call, as text, and returns where that is. A call beside those of
-    /// other tools is left out: their results may change the answer.
+    /// Puts the value that a call gives in place of the call, as text, and returns where that is. A call beside those
+    /// of other tools is left out: their results may change the answer.
     pub(crate) fn take_call(content: &mut Vec<Part>, finish: &mut Option<ModelFinish>) -> Option<usize> {
         let is_value = |part: &Part| matches!(part, Part::ToolCall(call) if call.tool_name == TOOL);
         let is_other = |part: &Part| matches!(part, Part::ToolCall(_)) && !is_value(part);

@@ -22,8 +22,8 @@ const HEAD_BYTES: usize = 64 << 10;
 /// How long nothing is accepted after the system had no room for a connection.
 const FULL: Duration = Duration::from_millis(100);
 
-/// Serves `router` to whoever connects to `listener`, until `stop` ends. Connections end then as soon as their answer is
-/// complete, and this returns when all have. A head that takes longer than 10 s, or is larger than 64 KiB, ends its
+/// Serves `router` to whoever connects to `listener`, until `stop` ends. Connections end then as soon as their answer
+/// is complete, and this returns when all have. A head that takes longer than 10 s, or is larger than 64 KiB, ends its
 /// connection.
 ///
 /// ```

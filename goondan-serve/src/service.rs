@@ -67,8 +67,8 @@ impl Service {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Sets the store of the agents. Then outcomes of turns are known after their logs are gone, conversations are listed,
-    /// and [`resume`](Self::resume) goes on with what an earlier process left.
+    /// Sets the store of the agents. Then outcomes of turns are known after their logs are gone, conversations are
+    /// listed, and [`resume`](Self::resume) goes on with what an earlier process left.
     #[must_use]
     pub fn store(self, store: Arc<dyn Store>) -> Self {
         self.with(|inner| inner.store = Some(store))
@@ -134,8 +134,8 @@ impl Service {
         Ok(resumed)
     }
 
-    /// Accepts no turns any more, waits up to `grace` for those that run, and leaves the others open: whoever runs their
-    /// events next goes on with them. Returns whether all have ended.
+    /// Accepts no turns any more, waits up to `grace` for those that run, and leaves the others open: whoever runs
+    /// their events next goes on with them. Returns whether all have ended.
     // SERVE-01
     pub async fn drain(&self, grace: Duration) -> bool {
         self.inner.draining.store(true, Ordering::SeqCst);

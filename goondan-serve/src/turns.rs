@@ -92,8 +92,8 @@ impl Turns {
         running.next().map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
     }
 
-    /// Returns the log of the turn if the event is known, and begins it otherwise. `again` begins it in any case: it goes
-    /// on after a decision.
+    /// Returns the log of the turn if the event is known, and begins it otherwise. `again` begins it in any case: it
+    /// goes on after a decision.
     ///
     /// # Errors
     /// 422 when the event is known with another input, 429 when there are too many turns.

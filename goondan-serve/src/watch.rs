@@ -87,8 +87,9 @@ impl Native {
         Self { event: event.clone(), epoch: log.epoch(), length: log.length() }
     }
 
-    /// Returns the number that a reader continues with who has read up to `last`. A place in the log of an earlier process
-    /// is none in this one, and the log is read from its beginning; so is it from a place that it does not have.
+    /// Returns the number that a reader continues with who has read up to `last`. A place in the log of an earlier
+    /// process is none in this one, and the log is read from its beginning; so is it from a place that it does not
+    /// have.
     ///
     /// # Errors
     /// 400 for a place in the log of another turn.

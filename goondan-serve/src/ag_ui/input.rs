@@ -1,5 +1,5 @@
-//! The body of a request of AG-UI. Of the history that front ends send, the newest message alone is read: goondan has its
-//! own.
+//! The body of a request of AG-UI. Of the history that front ends send, the newest message alone is read: goondan has
+//! its own.
 
 use std::collections::HashSet;
 
@@ -116,8 +116,8 @@ fn part(part: &Value) -> Option<Part> {
 }
 
 impl Resume {
-    /// `false`, and what has `approved: false`, say no; `true`, nothing, and `approved: true` say yes. Another payload is
-    /// the value that the question expects.
+    /// `false`, and what has `approved: false`, say no; `true`, nothing, and `approved: true` say yes. Another payload
+    /// is the value that the question expects.
     fn decision(&self) -> Result<Deciding> {
         let Self { interrupt_id, status, payload } = self;
         let approved = payload.get("approved").unwrap_or(payload);

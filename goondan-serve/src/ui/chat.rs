@@ -1,5 +1,5 @@
-//! The body of a request of AI SDK UI. Of the history that pages send, the newest message alone is read: goondan has its
-//! own.
+//! The body of a request of AI SDK UI. Of the history that pages send, the newest message alone is read: goondan has
+//! its own.
 
 use std::collections::HashSet;
 

@@ -1,12 +1,13 @@
-//! JSON Schemas in the form that providers enforce: every object is closed, all of its members are required, and there are
-//! no other keywords than those that each of them knows.
+//! JSON Schemas in the form that providers enforce: every object is closed, all of its members are required, and there
+//! are no other keywords than those that each of them knows.
 // VALUE-01
 
 use serde_json::{Map, Value};
 
-/// Returns the form of `schema` that providers enforce. What fits it fits `schema` too, but for keywords that no provider
-/// enforces, such as `minimum`: the answer is checked against `schema`. `None` if there is no such form: for example, if
-/// an object has members of any name, a member that may be left out and not be null, or itself as its member.
+/// Returns the form of `schema` that providers enforce. What fits it fits `schema` too, but for keywords that no
+/// provider enforces, such as `minimum`: the answer is checked against `schema`. `None` if there is no such form: for
+/// example, if an object has members of any name, a member that may be left out and not be null, or itself as its
+/// member.
 pub(crate) fn enforceable(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
     let is_object = schema.get("type").is_some_and(|kind| kind == "object") && !schema.contains_key("anyOf");
     let root = Root(schema);
