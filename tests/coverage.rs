@@ -26,6 +26,7 @@ fn every_row_is_proved_or_not_offered() {
         "goondan-abi",
         "goondan-bundle",
         "goondan-host",
+        "goondan-serve",
         "goondan-wire",
         "goondan-cli",
         "goondan-macros",

@@ -220,3 +220,43 @@ fn a_principal_uses_its_token() {
     server.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(server.end().0, Some(0));
 }
+
+/// Killed at any moment, also while it starts again: each input is there once, and each key has one answer. `GOONDAN_RUNS`
+/// is how often.
+#[test]
+#[covers("SERVE-01", "SERVE-02", "EFFECT-01")]
+fn kills_at_any_moment_lose_no_turn_and_double_none() {
+    let runs: u64 = std::env::var("GOONDAN_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(6);
+    let directory = bundle("");
+    let ran = directory.path().join("ran");
+    let command = format!("echo $RANDOM >> {}; sleep 0.02", ran.display());
+    let call =
+        json!({ "call": { "tool": "bash__exec", "args": { "command": command } }, "when": "^pay", "repeat": true });
+    let script = format!("[{call}, {}]", json!({ "say": "It may be paid.", "repeat": true }));
+    fs::write(directory.path().join("script.yaml"), script).unwrap();
+    for run in 0..runs {
+        let turns = format!("/v1/agents/clerk/instances/run-{run}/turns");
+        let key = "Idempotency-Key: payment\r\n";
+        for kill in 0..2 {
+            let mut server = Server::start(directory.path(), &[]);
+            let watching = server.send("POST", &turns, key, &turn("pay", "stream"));
+            // Moments that no two runs share.
+            std::thread::sleep(std::time::Duration::from_micros(run * 7919 % 60_000 + kill * 500));
+            server.child.kill().unwrap();
+            server.child.wait().unwrap();
+            drop(watching);
+        }
+        let server = Server::start(directory.path(), &[]);
+        let (status, body) = server.ask("POST", &turns, key, &turn("pay", "result"));
+        let end: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &end["response"]), (200, &json!("It may be paid.")), "run {run}: {body}");
+        let (_, messages) = server.ask("GET", &turns.replace("/turns", "/messages"), "", "");
+        let messages: Vec<Value> = serde_json::from_str(&messages).unwrap();
+        let count = |role: &str| messages.iter().filter(|message| message["data"]["role"] == role).count();
+        assert_eq!((count("user"), count("assistant"), count("tool")), (1, 2, 1), "run {run}: {messages:?}");
+        server.signal(nix::sys::signal::Signal::SIGTERM);
+        assert_eq!(server.end().0, Some(0));
+        let lines = fs::read_to_string(&ran).unwrap_or_default().lines().count();
+        assert!(lines as u64 <= run + 1, "run {run}: the command ran {lines} times");
+    }
+}
