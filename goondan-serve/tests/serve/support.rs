@@ -43,6 +43,8 @@ impl Served {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = service.router();
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        // Where the client of the workspace speaks TLS, it needs one that is chosen. It is chosen once.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         Self { service, url, client: Client::new(), server }
     }
 
