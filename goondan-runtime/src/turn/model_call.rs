@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection, ToolCatalogExt};
 use goondan_core::{
-    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Message, MessageEvent,
-    ModelOptions, Part, Result, Role, RuntimeEvent, Source, StepRef, ToolCallId,
+    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Message, MessageEvent, Part,
+    Result, Role, RuntimeEvent, Source, StepRef, ToolCallId,
 };
 use serde_json::{Map, Value};
 
@@ -99,7 +99,7 @@ impl StepRun<'_, '_> {
         // No `async` block, which would store the answer while the request is repeated, and so in each step.
         let (step, refused, send, failing) = (&*self, &mut left_out, &send, transforming.as_deref());
         let mut refuses_value = false;
-        let (refuses, mut without_value) = (&mut refuses_value, self.asked_without_value());
+        let refuses = &mut refuses_value;
         let answer = poll_fn(move |cx| {
             loop {
                 let polled = asked.as_mut().poll(cx);
@@ -114,10 +114,10 @@ impl StepRun<'_, '_> {
                     continue;
                 }
                 if let Err(error) = &answer
-                    && let Some(without) = without_value.take()
-                    && *error.code() == ErrorCode::MODEL_REQUEST
+                    && !*refuses
+                    && let Some(again) = step.ask_without_value(error, refused.as_deref(), model, send)
                 {
-                    asked = step.ask_without_value(error, refused.as_deref(), without, model, send)?;
+                    asked = again;
                     *refuses = true;
                     continue;
                 }
@@ -205,32 +205,24 @@ impl StepRun<'_, '_> {
         Ok(())
     }
 
-    /// Returns the options of a request that does not hold the model to a value, if the first one does.
-    #[inline]
-    fn asked_without_value(&self) -> Option<Option<ModelOptions>> {
-        match self.value_by? {
-            ValueBy::Schema => Some(self.settings.options.as_deref().cloned()),
-            ValueBy::RequiredTool => {
-                let mut options = self.settings.options.as_deref()?.clone();
-                options.tool_choice = None;
-                Some(Some(options))
-            }
-            ValueBy::Tool => None,
-        }
-    }
-
-    /// Sends the request again without holding the model to a value, since the provider may have refused that.
+    /// Sends the request again without holding the model to a value, if the provider may have refused that.
     // VALUE-01
     #[cold]
     fn ask_without_value<'s>(
         &'s self,
         error: &Error,
         left_out: Option<&LeftOut>,
-        options: Option<ModelOptions>,
         model: &'s dyn Model,
         send: &'s (dyn Fn(ModelDelta<'_>) + Sync),
-    ) -> Result<BoxFuture<'s, Result<ModelResponse>>> {
-        let mut projection = self.projection()?;
+    ) -> Option<BoxFuture<'s, Result<ModelResponse>>> {
+        let by = self.value_by.filter(|by| *by != ValueBy::Tool && *error.code() == ErrorCode::MODEL_REQUEST)?;
+        let mut options = self.settings.options.as_deref().cloned();
+        if by == ValueBy::RequiredTool
+            && let Some(options) = &mut options
+        {
+            options.tool_choice = None;
+        }
+        let mut projection = self.projection().ok()?;
         if let Some(left_out) = left_out {
             projection = Some(left_out.applied(&self.turn.journaled.conversation, projection));
         }
@@ -239,7 +231,7 @@ impl StepRun<'_, '_> {
             "a request is repeated without the schema of its answer: {}", error.report()
         );
         send(ModelDelta::Restart { reason: WITHOUT_VALUE, wait: Some(Duration::ZERO) });
-        Ok(Box::pin(async move {
+        Some(Box::pin(async move {
             let request = self.request(projection.as_deref()).with_value_schema(None).with_options(options.as_ref());
             model.generate(request, DeltaSink::to(send)).await
         }))
