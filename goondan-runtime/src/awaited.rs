@@ -122,7 +122,7 @@ impl AwaitedValue {
     /// Returns the JSON text of the value in an answer.
     ///
     /// # Errors
-    /// What is wrong with it, for the model.
+    /// The words for the model that say what is wrong with it.
     pub(crate) fn read(&self, text: &str) -> std::result::Result<String, String> {
         let (json, value) = read(text)?;
         let member = value.as_object().filter(|members| self.is_member && members.len() == 1);

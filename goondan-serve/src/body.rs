@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::problem::{Problem, Result};
 use crate::service::Service;
 
-/// How long a body may take to arrive.
+/// The time that a body may take to arrive.
 const ARRIVES: Duration = Duration::from_secs(30);
 
 /// A body of JSON, whatever the request says of its type.

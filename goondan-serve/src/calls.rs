@@ -12,11 +12,11 @@ pub(crate) struct Calls {
     /// Those that the model has asked for: the tool and the arguments.
     asked: HashMap<ToolCallId, (String, Value)>,
     told: HashSet<ToolCallId>,
-    /// How those ended whose messages have not come.
+    /// The ends of those whose messages have not come.
     ended: HashMap<ToolCallId, Ended>,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Well,

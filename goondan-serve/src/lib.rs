@@ -2,8 +2,8 @@
 //! and the front ends that exist. `goondan serve` is made of it, and a program mounts it as an axum `Router`: see
 //! [`Service`].
 //!
-//! A turn belongs to its event, and not to its connection: whoever asked may go away and come back, and others may
-//! watch. What it tells is kept for five minutes after its end.
+//! A turn belongs to its event, and not to its connection: a client may go away and come back, and others may watch.
+//! What it tells is kept for five minutes after its end.
 //!
 //! # Layout
 //! Each module uses only those above it in this list.

@@ -13,18 +13,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// How long the head of a request may take.
+/// The time that the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How many bytes the head of a request may have.
+/// The most bytes of the head of a request.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// How long nothing is accepted after the system had no room for a connection.
+/// The time in which nothing is accepted after the system had no room for a connection.
 const FULL: Duration = Duration::from_millis(100);
 
-/// Serves `router` to whoever connects to `listener`, until `stop` ends. Connections end then as soon as their answer
-/// is complete, and this returns when all have. A head that takes longer than 10 s, or is larger than 64 KiB, ends its
-/// connection.
+/// Serves `router` to the clients that connect to `listener`, until `stop` ends. Connections end then as soon as their
+/// answer is complete, and this returns when all have. A head that takes longer than 10 s, or is larger than 64 KiB,
+/// ends its connection.
 ///
 /// ```
 /// use goondan_serve::listen;
@@ -74,7 +74,7 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
     let _ = connection.await;
 }
 
-/// Whether an error is that of one connection, which was gone before it was accepted.
+/// Returns whether an error is that of one connection, which was gone before it was accepted.
 fn is_of_one(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

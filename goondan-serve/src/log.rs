@@ -1,4 +1,4 @@
-//! What a turn tells, kept so that any number of watchers read it from any place.
+//! The log of a turn, which any number of watchers read from any place.
 // SERVE-01
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) json: Arc<str>,
 }
 
-/// How a log has ended.
+/// The end of a log.
 #[derive(Clone)]
 pub(crate) enum End {
     /// With the turn.
@@ -50,7 +50,7 @@ pub(crate) enum End {
     Handover,
 }
 
-/// What a watcher reads at once.
+/// The updates that a watcher reads at once, and the end.
 pub(crate) struct Read {
     pub(crate) entries: Vec<Entry>,
     pub(crate) end: Option<End>,

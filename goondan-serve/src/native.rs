@@ -7,13 +7,17 @@ use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use goondan_core::host::secret::mask;
-use goondan_core::{AgentEvent, AnswerFormat, EventId, EventSource, Part, Principal, Role, Wait};
+use goondan_core::{
+    AgentEvent, AgentName, AnswerFormat, Error, ErrorCode, EventId, EventSource, InstanceKey, Part, Principal, Role,
+    Wait,
+};
 use goondan_runtime::store::{InstanceId, InstanceQuery};
-use goondan_wire::{Deciding, TurnEnd};
+use goondan_wire::{Deciding, TurnEnd, Update};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::agents::Held;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::log::{End, Log};
@@ -39,7 +43,7 @@ pub(crate) struct TurnBody {
     wait: Awaited,
 }
 
-/// What a request for a turn is answered with.
+/// The answer that a request for a turn wants.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Awaited {
@@ -54,7 +58,7 @@ enum Awaited {
 pub(crate) fn json_of(value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
         Ok(body) => ([(CONTENT_TYPE, "application/json")], mask(&body).into_owned()).into_response(),
-        Err(error) => Problem::from(goondan_core::Error::from(error)).into_response(),
+        Err(error) => Problem::from(Error::from(error)).into_response(),
     }
 }
 
@@ -194,7 +198,7 @@ pub(crate) async fn watch(
         let end = stored(&service, &id).await?;
         let log = Arc::new(Log::new(0));
         Native::new(&id.event, &log).after(last)?;
-        log.push(goondan_wire::Update::Turn(end.clone()), usize::MAX);
+        log.push(Update::Turn(end.clone()), usize::MAX);
         log.end(End::Turn(Arc::new(end)));
         let frames = Native::new(&id.event, &log);
         return Ok(stream(log, 0, frames));
@@ -218,13 +222,17 @@ pub(crate) async fn cancel(
     Ok(json_of(&json!({ "cancelled": cancelled })))
 }
 
+/// Opens the conversation that a path names.
+async fn conversation(service: &Service, caller: &Caller, (agent, key): (String, String)) -> Result<Held> {
+    service.open_known(&service.agent(&agent)?, &caller.key(&key)?).await
+}
+
 pub(crate) async fn waits(
     State(service): State<Service>,
     caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
+    Path(path): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
-    let held = service.open_known(&agent, &key).await?;
+    let held = conversation(&service, &caller, path).await?;
     Ok(json_of(&held.waits().await?.iter().map(Wait::masked).collect::<Vec<_>>()))
 }
 
@@ -243,16 +251,14 @@ pub(crate) async fn decide(
 pub(crate) async fn decided(
     service: &Service,
     caller: &Caller,
-    agent: goondan_core::AgentName,
-    key: goondan_core::InstanceKey,
+    agent: AgentName,
+    key: InstanceKey,
     decisions: Vec<Deciding>,
 ) -> Result<(TurnId, Arc<Log>)> {
     let held = service.open_known(&agent, &key).await?;
     let Some(event) = held.interrupted().await?.map(|event| event.id) else {
         let message = "no call of the conversation waits for a decision";
-        return Err(goondan_core::Error::new(goondan_core::ErrorCode::NOT_WAITING, message)
-            .suggest("ask what waits: `GET …/decisions`")
-            .into());
+        return Err(Error::new(ErrorCode::NOT_WAITING, message).suggest("ask what waits: `GET …/decisions`").into());
     };
     let digest = held.interrupted_digest().await?;
     let by = caller.principal.clone();
@@ -271,10 +277,9 @@ pub(crate) async fn decided(
 pub(crate) async fn messages(
     State(service): State<Service>,
     caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
+    Path(path): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
-    let held = service.open_known(&agent, &key).await?;
+    let held = conversation(&service, &caller, path).await?;
     let messages = held.messages().await?;
     Ok(json_of(&messages.iter().map(|message| &**message).collect::<Vec<_>>()))
 }

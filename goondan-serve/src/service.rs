@@ -15,7 +15,7 @@ use crate::problem::{Problem, Result};
 use crate::tokens::Tokens;
 use crate::turns::{Limits, Start, TurnId, Turns};
 
-/// How long the beginning of a turn is waited for, to say by the status that it was refused.
+/// The time for which the beginning of a turn is waited for, to say by the status that it was refused.
 const BEGINS: Duration = Duration::from_secs(1);
 
 /// Serves agents over HTTP. Clones are the same service.
@@ -134,8 +134,8 @@ impl Service {
         Ok(resumed)
     }
 
-    /// Accepts no turns any more, waits up to `grace` for those that run, and leaves the others open: whoever runs
-    /// their events next goes on with them. Returns whether all have ended.
+    /// Accepts no turns any more, waits up to `grace` for those that run, and leaves the others open: the next process
+    /// that runs their events goes on with them. Returns whether all have ended.
     // SERVE-01
     pub async fn drain(&self, grace: Duration) -> bool {
         self.inner.draining.store(true, Ordering::SeqCst);

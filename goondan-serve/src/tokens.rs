@@ -69,7 +69,7 @@ impl Tokens {
     }
 }
 
-/// Whether a name is part of keys without meaning something else there.
+/// Returns whether a name can stand in keys without meaning something else there.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.@".contains(c))
 }

@@ -16,7 +16,7 @@ use crate::agents::Held;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 
-/// How long the log of a turn is kept after its end.
+/// The time for which the log of a turn is kept after its end.
 const KEPT: Duration = Duration::from_secs(300);
 
 /// The turns of a service, by their events.
@@ -25,7 +25,7 @@ pub(crate) struct Turns {
     turns: Lock<HashMap<TurnId, Turn>>,
 }
 
-/// A turn, whoever watches it.
+/// A turn, by what it answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TurnId {
     pub(crate) agent: AgentName,
@@ -40,19 +40,19 @@ struct Turn {
     task: AbortHandle,
 }
 
-/// How many turns there may be at once.
+/// The limits of a service.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many turns run or are queued at the same time.
+    /// The most turns that run or are queued at the same time.
     pub turns: usize,
-    /// How many of them belong to one principal.
+    /// The most of them that belong to one principal.
     pub per_principal: usize,
-    /// How many bytes the body of a request may have.
+    /// The most bytes of the body of a request.
     pub body_bytes: usize,
-    /// How many bytes of the log of one turn are kept before pieces that a message has whole are left out.
+    /// The bytes of the log of one turn above which pieces that a message has whole are left out.
     pub log_bytes: usize,
-    /// How many bytes the logs of turns that have ended may have together.
+    /// The most bytes of the logs of turns that have ended, together.
     pub ended_bytes: usize,
 }
 
@@ -70,7 +70,7 @@ impl Limits {
     }
 }
 
-/// What begins a turn.
+/// The parts of a turn that begins.
 pub(crate) struct Start {
     pub(crate) digest: Option<EventDigest>,
     pub(crate) principal: Option<String>,
@@ -148,7 +148,7 @@ impl Turns {
         }
     }
 
-    /// Leaves the turns that run open: whoever runs their events next goes on with them.
+    /// Leaves the turns that run open: the next process that runs their events goes on with them.
     pub(crate) fn hand_over(&self) {
         for turn in self.turns.lock().values() {
             turn.task.abort();
@@ -161,7 +161,7 @@ impl Turns {
     }
 }
 
-/// Runs a turn to its end, for whoever watches.
+/// Runs a turn to its end, and writes its log.
 async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut stream: TurnStream, log_bytes: usize) {
     // Whatever ends this task, those who watch are told.
     let ending = Ending(log);

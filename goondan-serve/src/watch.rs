@@ -16,7 +16,7 @@ use goondan_core::host::secret::mask;
 use crate::log::{End, Entry, Log};
 use crate::problem::{Problem, Result};
 
-/// How long nothing may be sent before a comment is, so that proxies keep the connection.
+/// The time without an event after which a comment is sent, so that proxies keep the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Makes events of the log of a turn.
@@ -78,7 +78,7 @@ pub(crate) fn event_of(json: &str) -> Event {
 pub(crate) struct Native {
     event: EventId,
     epoch: u32,
-    /// How many updates the log has.
+    /// The number of updates in the log.
     length: u64,
 }
 

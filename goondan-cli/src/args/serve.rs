@@ -46,7 +46,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
 
-    /// How many turns run or are queued at the same time. Others are refused with 429.
+    /// The most turns that run or are queued at the same time. Others are refused with 429.
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub(crate) max_turns: usize,
 
@@ -59,7 +59,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
 
-    /// How long turns that run may continue after a signal.
+    /// The time that turns have to end after a signal.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     grace: u64,
 }

@@ -18,7 +18,7 @@ use crate::args::ServeArgs;
 use crate::outcome::Outcome;
 use crate::output::{self, diagnostics};
 
-/// How long connections may take to end once their turns have.
+/// The time that connections may take to end once their turns have.
 const CONNECTIONS: Duration = Duration::from_secs(5);
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<Outcome> {

@@ -31,7 +31,7 @@ use crate::error::{Error, ErrorCode, Result};
 pub struct AnswerFormat {
     /// The JSON Schema of the value.
     pub schema: Value,
-    /// How often the model is asked again when its answer is no such value.
+    /// The most times that the model is asked again when its answer is no such value.
     #[serde(default = "twice")]
     pub at_most: u32,
 }

@@ -314,8 +314,8 @@ impl Instance {
         Ok(self.open(self.inner.slot.lock().await).await?.interrupted())
     }
 
-    /// Returns the digest of that event as it was when it was run, with nothing masked: whoever runs an event with its id
-    /// asks for the same if [`EventDigest::of`] it is this one. `None` too if the store does not know it.
+    /// Returns the digest of that event as it was when it was run, with nothing masked. An event with the same id asks
+    /// for the same if its digest, [`EventDigest::of`], is equal. `None` too if the store does not know it.
     ///
     /// # Errors
     /// As [`Instance::messages`].

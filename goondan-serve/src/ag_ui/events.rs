@@ -27,11 +27,11 @@ pub(super) struct Events {
     was_streamed: bool,
     restarts: u32,
     calls: Calls,
-    /// Whether what is told again before the first step is in the front end already.
+    /// Set while what is told again before the first step is in the front end already.
     skips: bool,
     /// The step of the newest answer that was told by its message.
     told: Option<String>,
-    /// Whether that step goes on: its pieces tell the recorded answer again.
+    /// Set while that step goes on: its pieces tell the recorded answer again.
     repeats: bool,
     waits: Vec<Value>,
 }

@@ -57,7 +57,7 @@ enum Status {
     Cancelled,
 }
 
-/// What a request asks for.
+/// The work that a request asks for.
 pub(super) enum Asked {
     Input(Box<AgentEvent>),
     /// To go on with the turn that waits; the front end has been told of these calls.

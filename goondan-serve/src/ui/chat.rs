@@ -59,7 +59,7 @@ struct Approval {
     reason: Option<String>,
 }
 
-/// What a request asks for.
+/// The work that a request asks for.
 pub(super) enum Asked<'b> {
     /// A turn, for the message of this id; another one if `again`.
     Input { event: Box<AgentEvent>, message: &'b str, again: bool },

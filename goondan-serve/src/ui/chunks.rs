@@ -20,17 +20,17 @@ pub(super) struct Chunks {
     message: EventId,
     has_started: bool,
     in_step: bool,
-    /// Whether what is told again before the first step is in the page already.
+    /// Set while what is told again before the first step is in the page already.
     skips: bool,
     /// The step of the newest answer that was told by its message.
     told: Option<String>,
-    /// Whether that step goes on: its pieces tell the recorded answer again.
+    /// Set while that step goes on: its pieces tell the recorded answer again.
     repeats: bool,
     /// The part that is being streamed.
     open: Option<Open>,
-    /// Whether a text or reasoning of this step was streamed since its answer began.
+    /// Set once a text or reasoning of this step was streamed since its answer began.
     was_streamed: bool,
-    /// How often answers began again, so that parts get ids of their own.
+    /// The number of answers that began again, so that parts get ids of their own.
     restarts: u32,
     calls: Calls,
     finish: Option<ModelFinish>,

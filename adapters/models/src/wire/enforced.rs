@@ -70,14 +70,14 @@ impl Root<'_> {
         std::ptr::eq(self.0, schema)
     }
 
-    /// Whether a value that fits the schema may be null.
+    /// Returns whether a value that fits the schema may be null.
     fn takes_null(&self, schema: &Value) -> bool {
         let Some(schema) = schema.as_object() else { return false };
         let some = ["anyOf", "oneOf"].iter().filter_map(|keyword| schema.get(*keyword)?.as_array());
         is_of(schema, "null") || some.flatten().any(|schema| self.takes_null(schema))
     }
 
-    /// Whether no reference in `schema` refers to a definition in which it is itself. `within` are the names of those.
+    /// Returns whether no reference in `schema` refers to a definition in which it is itself. `within` are the names of those.
     fn refers_to_no_outer<'s>(&'s self, schema: &'s Map<String, Value>, within: &mut Vec<&'s str>) -> bool {
         let own = schema.get("$ref").and_then(Value::as_str).and_then(|of| of.strip_prefix("#/$defs/"));
         if let Some(name) = own {
@@ -149,7 +149,9 @@ mod tests {
                 "wind": { "anyOf": [{ "$ref": "#/$defs/Wind" }, { "type": "null" }] },
                 "sky": { "oneOf": [{ "const": "clear", "type": "string" }, { "const": "grey", "type": "string" }] },
             },
-            "$defs": { "Wind": { "type": "object", "properties": { "from": { "type": "string" } }, "required": ["from"] } },
+            "$defs": { "Wind": {
+                "type": "object", "properties": { "from": { "type": "string" } }, "required": ["from"],
+            } },
         });
         let mut lacking = schema.clone();
         assert_eq!(form(schema), None, "`sky` may be left out, and not be null");
