@@ -2,8 +2,9 @@
 
 use std::ops::Deref;
 
+use futures_util::stream::{BoxStream, StreamExt, unfold};
 use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
-use goondan_runtime::{Agent, Instance};
+use goondan_runtime::{Agent, Instance, LiveQuestions, LiveUpdate};
 
 /// The agents that a service serves: one agent, several, or those of a bundle that a `Host` keeps running.
 pub trait Agents: Send + Sync + 'static {
@@ -15,6 +16,10 @@ pub trait Agents: Send + Sync + 'static {
     /// # Errors
     /// `E_CONFIG_REF_NOT_FOUND` when there is no such agent, and as [`Agent::instance`].
     fn open<'a>(&'a self, agent: &'a str, key: &'a InstanceKey) -> BoxFuture<'a, Result<Held>>;
+
+    /// Returns the live questions of the agents, as [`Agent::subscribe_questions`] does.
+    // ASK-04
+    fn questions(&self) -> BoxStream<'static, LiveUpdate>;
 }
 
 /// A conversation that is open.
@@ -45,6 +50,12 @@ impl Agents for Vec<Agent> {
             Ok(Box::new(Own(found.instance(key.as_str()).await?)) as Held)
         })
     }
+
+    fn questions(&self) -> BoxStream<'static, LiveUpdate> {
+        let mut questions = LiveQuestions::new();
+        self.iter().for_each(|agent| questions.follow(agent));
+        unfold(questions, async |mut questions| Some((questions.next().await, questions))).boxed()
+    }
 }
 
 impl Agents for Agent {
@@ -54,6 +65,10 @@ impl Agents for Agent {
 
     fn open<'a>(&'a self, agent: &'a str, key: &'a InstanceKey) -> BoxFuture<'a, Result<Held>> {
         Box::pin(async move { vec![self.clone()].open(agent, key).await })
+    }
+
+    fn questions(&self) -> BoxStream<'static, LiveUpdate> {
+        vec![self.clone()].questions()
     }
 }
 
@@ -65,5 +80,10 @@ impl Agents for goondan_host::Host {
 
     fn open<'a>(&'a self, agent: &'a str, key: &'a InstanceKey) -> BoxFuture<'a, Result<Held>> {
         Box::pin(async move { Ok(Box::new(self.instance(agent, key.as_str()).await?) as Held) })
+    }
+
+    fn questions(&self) -> BoxStream<'static, LiveUpdate> {
+        unfold(goondan_host::Host::questions(self), async |mut questions| Some((questions.next().await, questions)))
+            .boxed()
     }
 }

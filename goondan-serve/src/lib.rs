@@ -14,11 +14,13 @@
 //! - `agents`: the agents that are served
 //! - `log`: what a turn tells
 //! - `turns`: the turns that run
+//! - `questions`: the live questions of turns
 //! - `service`: the agents, who may use them, and the end
 //! - `caller`: who sends a request
 //! - `body`: the JSON of a request
 //! - `watch`: a log as server-sent events
 //! - `calls`: the calls of a turn, for front ends
+//! - `front_end`: a turn, for front ends
 //! - `native`: the native interface
 //! - `ui`, `ag_ui`: those of AI SDK UI and of AG-UI
 //! - `router`: the routes
@@ -34,11 +36,13 @@ mod agents;
 mod body;
 mod caller;
 mod calls;
+mod front_end;
 #[cfg(feature = "listen")]
 mod listen;
 mod log;
 mod native;
 mod problem;
+mod questions;
 mod router;
 mod service;
 mod tokens;

@@ -232,7 +232,13 @@ pub(crate) async fn waits(
     caller: Caller,
     Path(path): Path<(String, String)>,
 ) -> Result<Response> {
-    let held = conversation(&service, &caller, path).await?;
+    let (agent, key) = (service.agent(&path.0)?, caller.key(&path.1)?);
+    let held = service.open_known(&agent, &key).await?;
+    let live = service.questions().of(&agent, &key);
+    if !live.is_empty() {
+        // A conversation tells what else waits when its turn has ended.
+        return Ok(json_of(&live.iter().map(|question| question.told().masked()).collect::<Vec<_>>()));
+    }
     Ok(json_of(&held.waits().await?.iter().map(Wait::masked).collect::<Vec<_>>()))
 }
 
@@ -256,6 +262,12 @@ pub(crate) async fn decided(
     decisions: Vec<Deciding>,
 ) -> Result<(TurnId, Arc<Log>)> {
     let held = service.open_known(&agent, &key).await?;
+    let is_empty = decisions.is_empty();
+    let decisions = service.questions().decide(&agent, &key, decisions)?;
+    if decisions.is_empty() && !is_empty {
+        // The turn runs: its calls wait for the answers to live questions.
+        return service.turns().running(&agent, &key).ok_or_else(|| Problem::not_found("turn"));
+    }
     let Some(event) = held.interrupted().await?.map(|event| event.id) else {
         let message = "no call of the conversation waits for a decision";
         return Err(Error::new(ErrorCode::NOT_WAITING, message).suggest("ask what waits: `GET …/decisions`").into());
@@ -269,7 +281,7 @@ pub(crate) async fn decided(
     let stream = held.decide_stream(decisions);
     let id = TurnId { agent, key, event };
     let start = Start { digest, principal: by.clone(), stream, held };
-    let log = service.turns().begin(&id, start, true, service.limits_of())?;
+    let log = service.begin(&id, start, true)?;
     service.accepted(&log).await?;
     Ok((id, log))
 }

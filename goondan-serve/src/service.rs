@@ -1,8 +1,8 @@
 //! The service: its agents, who may use them, and its end.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey};
@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use crate::agents::{Agents, Held};
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
+use crate::questions::Questions;
 use crate::tokens::Tokens;
 use crate::turns::{Limits, Start, TurnId, Turns};
 
@@ -50,6 +51,8 @@ struct Inner {
     origins: Vec<String>,
     limits: Limits,
     draining: AtomicBool,
+    /// Followed since the first turn.
+    questions: OnceLock<Questions>,
 }
 
 impl Service {
@@ -63,6 +66,7 @@ impl Service {
             origins: Vec::new(),
             limits: Limits::default(),
             draining: AtomicBool::new(false),
+            questions: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -124,6 +128,7 @@ impl Service {
             // What is masked in the recorded event is not in its digest.
             let digest = held.interrupted_digest().await?;
             let start = Start { digest, principal, stream: held.run_stream(event), held };
+            self.questions();
             // They were accepted before, so that no limit holds them up.
             let limits = Limits { turns: usize::MAX, per_principal: usize::MAX, ..self.inner.limits };
             match self.inner.turns.begin(&id, start, false, limits) {
@@ -183,11 +188,29 @@ impl Service {
         names.into_iter().find(|known| known.as_str() == name).ok_or_else(|| Problem::not_found("agent"))
     }
 
-    /// Opens a conversation.
-    pub(crate) async fn open(&self, agent: &AgentName, key: &InstanceKey) -> Result<Held> {
-        if self.is_draining() {
+    /// Returns the live questions of the turns.
+    // ASK-04
+    pub(crate) fn questions(&self) -> &Questions {
+        let inner = &self.inner;
+        inner.questions.get_or_init(|| {
+            Questions::follow(inner.agents.questions(), Arc::clone(&inner.turns), inner.limits.log_bytes)
+        })
+    }
+
+    /// Begins a turn, or returns the log of it.
+    ///
+    /// # Errors
+    /// 503 when the service is ending, and as [`Turns::begin`].
+    pub(crate) fn begin(&self, id: &TurnId, start: Start, again: bool) -> Result<Arc<Log>> {
+        if self.is_draining() && (again || self.inner.turns.log(id).is_none()) {
             return Err(Problem::draining());
         }
+        self.questions();
+        self.inner.turns.begin(id, start, again, self.inner.limits)
+    }
+
+    /// Opens a conversation.
+    pub(crate) async fn open(&self, agent: &AgentName, key: &InstanceKey) -> Result<Held> {
         Ok(self.agents().open(agent.as_str(), key).await?)
     }
 
@@ -218,7 +241,7 @@ impl Service {
         let id = TurnId { agent, key, event: event.id.clone() };
         let digest = Some(EventDigest::of(&event));
         let start = Start { digest, principal, stream: held.run_stream(event), held };
-        let log = self.inner.turns.begin(&id, start, false, self.inner.limits)?;
+        let log = self.begin(&id, start, false)?;
         self.accepted(&log).await?;
         Ok((id, log))
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use goondan_core::{AgentName, Error, EventId, InstanceKey};
 use goondan_lock::Lock;
-use goondan_runtime::TurnStream;
 use goondan_runtime::store::EventDigest;
+use goondan_runtime::{LiveQuestion, TurnStream};
 use goondan_wire::{TurnEnd, Update, Updates};
 use tokio::task::AbortHandle;
 
@@ -90,6 +90,12 @@ impl Turns {
         let mut running =
             turns.iter().filter(|(id, turn)| id.agent == *agent && id.key == *key && turn.log.ended().is_none());
         running.next().map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
+    }
+
+    /// Returns the log of the turn that runs in the conversation of a question.
+    pub(crate) fn asking(&self, question: &LiveQuestion) -> Option<Arc<Log>> {
+        let agent = question.agents().first()?;
+        self.running(agent, &question.told().instance).map(|(_, log)| log)
     }
 
     /// Returns the log of the turn if the event is known, and begins it otherwise. `again` begins it in any case: it

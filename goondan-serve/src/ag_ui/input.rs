@@ -18,7 +18,7 @@ pub(crate) struct RunInput {
     pub(super) thread_id: String,
     pub(super) run_id: String,
     #[serde(default)]
-    messages: Vec<Message>,
+    messages: Vec<Value>,
     #[serde(default)]
     tools: Vec<Value>,
     #[serde(default)]
@@ -26,18 +26,10 @@ pub(crate) struct RunInput {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Message {
     role: String,
     #[serde(default)]
     content: Value,
-    #[serde(default)]
-    tool_calls: Vec<Call>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Call {
-    id: ToolCallId,
 }
 
 /// The answer to an interrupt, which is a call that waits.
@@ -68,6 +60,11 @@ pub(super) enum Asked {
 }
 
 impl RunInput {
+    /// Returns the messages of the thread, as the front end has sent them.
+    pub(super) fn history(&self) -> Vec<Value> {
+        self.messages.clone()
+    }
+
     pub(super) fn asked(&self) -> Result<Asked> {
         if !self.tools.is_empty() {
             let message = "tools of the front end are not called: leave `tools` empty";
@@ -75,10 +72,13 @@ impl RunInput {
         }
         if !self.resume.is_empty() {
             let decisions = self.resume.iter().map(Resume::decision).collect::<Result<_>>()?;
-            let calls = self.messages.iter().flat_map(|message| &message.tool_calls).map(|call| call.id.clone());
+            let calls = self.messages.iter().filter_map(|message| message["toolCalls"].as_array()).flatten();
+            let calls = calls.filter_map(|call| Some(call["id"].as_str()?.into()));
             return Ok(Asked::Decisions { decisions, calls: calls.collect() });
         }
         let newest = self.messages.last().ok_or_else(|| Problem::request("there are no messages"))?;
+        let newest = Message::deserialize(newest)
+            .map_err(|error| Problem::request(format!("the newest message cannot be read: {error}")))?;
         match newest.role.as_str() {
             "user" => Ok(Asked::Input(Box::new(newest.event()?))),
             role => Err(Problem::request(format!("the newest message has the role `{role}`"))),

@@ -9,11 +9,12 @@ use goondan_core::EventSource;
 
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::front_end::Teller;
 use crate::native::{decided, event_id};
 use crate::problem::Result;
 use crate::service::Service;
 use crate::watch::stream;
-use events::Events;
+use events::Run;
 use input::{Asked, RunInput};
 
 /// Runs an agent: answers the newest message of a thread, or goes on with its interrupts.
@@ -24,7 +25,8 @@ pub(crate) async fn run(
     Body(input): Body<RunInput>,
 ) -> Result<Response> {
     let (agent, key) = (service.agent(&agent)?, caller.key_of(&input.thread_id)?);
-    let events = Events::new(&input.thread_id, &input.run_id);
+    let run = Run::new(&input.thread_id, &input.run_id, input.history());
+    let events = Teller::new(run, format!("{}-", input.run_id));
     Ok(match input.asked()? {
         Asked::Input(mut event) => {
             event.source = EventSource::new("connector", "ag-ui");

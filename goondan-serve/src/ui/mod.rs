@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::front_end::Teller;
 use crate::log::Log;
 use crate::native::{decided, event_id, json_of};
 use crate::problem::{Problem, Result};
@@ -22,7 +23,7 @@ use crate::service::Service;
 use crate::turns::TurnId;
 use crate::watch::stream;
 use chat::{Asked, Chat};
-use chunks::Chunks;
+use chunks::Page;
 
 /// Answers the newest message of a chat, or goes on after its approvals.
 pub(crate) async fn post(
@@ -40,11 +41,11 @@ pub(crate) async fn post(
             let base = event_id("ai-sdk", &caller, (agent.as_str(), key.as_str()), message);
             let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
             let (id, log) = service.run(caller.principal, agent, key, event).await?;
-            answer(Chunks::new(&id.event), log)
+            answer(page_of(&id), log)
         }
         Asked::Decisions { decisions, calls } => {
             let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
-            answer(Chunks::new(&id.event).going_on(calls), log)
+            answer(page_of(&id).going_on(calls), log)
         }
     })
 }
@@ -115,7 +116,7 @@ pub(crate) async fn resume(
 ) -> Result<Response> {
     let (agent, key) = (service.agent(&agent)?, caller.key_of(&id)?);
     match service.turns().running(&agent, &key) {
-        Some((id, log)) => Ok(answer(Chunks::new(&id.event), log)),
+        Some((id, log)) => Ok(answer(page_of(&id), log)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
@@ -134,7 +135,12 @@ pub(crate) async fn cancel(
     Ok(json_of(&json!({ "cancelled": cancelled })))
 }
 
-fn answer(chunks: Chunks, log: Arc<Log>) -> Response {
+/// Returns a page that is told of a turn.
+fn page_of(id: &TurnId) -> Teller<Page> {
+    Teller::new(Page { message: id.event.clone() }, String::new())
+}
+
+fn answer(chunks: Teller<Page>, log: Arc<Log>) -> Response {
     let mut response = stream(log, 0, chunks);
     let version = HeaderName::from_static("x-vercel-ai-ui-message-stream");
     response.headers_mut().insert(version, HeaderValue::from_static("v1"));

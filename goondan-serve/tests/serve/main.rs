@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ag_ui;
+mod goldens;
 mod native;
 mod refused;
 mod support;

@@ -147,13 +147,19 @@ impl Model for Paced {
 }
 
 /// A tool that asks before it runs.
-pub(crate) struct Shop;
+pub(crate) struct Shop(ExtensionApi);
+
+/// The arguments of a search.
+#[derive(Deserialize, JsonSchema)]
+struct Wanted {
+    name: String,
+}
 
 #[goondan::extension(name = "shop")]
 impl Shop {
     #[init]
-    fn new() -> Self {
-        Self
+    fn new(api: ExtensionApi) -> Self {
+        Self(api)
     }
 
     /// Pays money back.
@@ -166,6 +172,26 @@ impl Shop {
     #[tool(effect = read)]
     async fn look(&self) -> Result<String> {
         Ok("found".into())
+    }
+
+    /// Finds something by its name.
+    #[tool(effect = read)]
+    async fn find(&self, Wanted { name }: Wanted) -> Result<String> {
+        Ok(format!("{name} is here"))
+    }
+
+    /// Does not work.
+    #[tool(effect = read)]
+    async fn fail(&self) -> Result<String> {
+        Err(Error::msg("the shop is closed"))
+    }
+
+    /// Takes long.
+    #[tool(effect = once)]
+    async fn work(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        ctx.progress(1.0, Some(2.0), "half");
+        self.0.events().show(goondan::event::Shown::note("at work"));
+        Ok("worked".into())
     }
 
     #[middleware(toolCall)]

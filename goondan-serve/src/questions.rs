@@ -1,0 +1,91 @@
+//! The live questions of turns that run.
+// ASK-04
+
+use std::sync::Arc;
+
+use futures_util::stream::{BoxStream, StreamExt};
+use goondan_core::{AgentName, Decision, InstanceKey};
+use goondan_lock::Lock;
+use goondan_runtime::{LiveQuestion, LiveUpdate};
+use goondan_wire::{Deciding, Update};
+use tokio::task::AbortHandle;
+
+use crate::problem::Result;
+use crate::turns::Turns;
+
+/// The questions that wait for an answer now. They are followed until this is dropped.
+pub(crate) struct Questions {
+    open: Arc<Lock<Vec<LiveQuestion>>>,
+    task: AbortHandle,
+}
+
+impl Drop for Questions {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Questions {
+    /// Follows the questions of agents: those who watch a turn are told of its own.
+    pub(crate) fn follow(mut updates: BoxStream<'static, LiveUpdate>, turns: Arc<Turns>, log_bytes: usize) -> Self {
+        let open: Arc<Lock<Vec<LiveQuestion>>> = Arc::default();
+        let asked = Arc::clone(&open);
+        let task = tokio::spawn(async move {
+            while let Some(update) = updates.next().await {
+                match update {
+                    LiveUpdate::Asked(question) => match turns.asking(&question) {
+                        Some(log) => {
+                            log.push(Update::Asked(question.told().masked()), log_bytes);
+                            asked.lock().push(question);
+                        }
+                        // The conversation is that of another agent, and whose request has led to it is not known.
+                        None => {
+                            drop(question.decide(Decision::reject(question.wait().call.clone(), "no one is asked")))
+                        }
+                    },
+                    LiveUpdate::Gone(question) => {
+                        asked.lock().retain(|open| open.id() != question.id());
+                        if let Some(log) = turns.asking(&question) {
+                            log.push(Update::Gone { id: question.id().clone() }, log_bytes);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        });
+        Self { open, task: task.abort_handle() }
+    }
+
+    /// Returns those of a conversation.
+    pub(crate) fn of(&self, agent: &AgentName, key: &InstanceKey) -> Vec<LiveQuestion> {
+        let open = self.open.lock();
+        open.iter().filter(|question| is_of(question, agent, key) && question.is_open()).cloned().collect()
+    }
+
+    /// Answers those of a conversation that the decisions are about, and returns the other decisions.
+    pub(crate) fn decide(
+        &self,
+        agent: &AgentName,
+        key: &InstanceKey,
+        decisions: Vec<Deciding>,
+    ) -> Result<Vec<Deciding>> {
+        let open = self.of(agent, key);
+        let mut others = Vec::new();
+        for decision in decisions {
+            let is_it = |question: &&LiveQuestion| match &decision.id {
+                Some(id) => question.id() == id,
+                None => question.wait().call == decision.call,
+            };
+            match open.iter().find(is_it) {
+                Some(question) => question.decide(decision.into_decision())?,
+                None => others.push(decision),
+            }
+        }
+        Ok(others)
+    }
+}
+
+/// Returns whether the person who talks to the agent in this conversation is asked.
+pub(crate) fn is_of(question: &LiveQuestion, agent: &AgentName, key: &InstanceKey) -> bool {
+    question.agents().first() == Some(agent) && question.told().instance == *key
+}
