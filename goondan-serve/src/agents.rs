@@ -2,9 +2,9 @@
 
 use std::ops::Deref;
 
-use futures_util::stream::{BoxStream, StreamExt, unfold};
+use futures_util::stream::{BoxStream, StreamExt, pending, unfold};
 use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
-use goondan_runtime::{Agent, Instance, LiveQuestions, LiveUpdate};
+use goondan_runtime::{Agent, BackgroundUpdate, Instance, LiveQuestions, LiveUpdate};
 
 /// The agents that a service serves: one agent, several, or those of a bundle that a `Host` keeps running.
 pub trait Agents: Send + Sync + 'static {
@@ -20,6 +20,10 @@ pub trait Agents: Send + Sync + 'static {
     /// Returns the live questions of the agents, as [`Agent::subscribe_questions`] does.
     // ASK-04
     fn questions(&self) -> BoxStream<'static, LiveUpdate>;
+
+    /// Returns the turns that run in the background, as [`Agent::subscribe_turns`] does.
+    // WAKE-01
+    fn background(&self) -> BoxStream<'static, BackgroundUpdate>;
 }
 
 /// A conversation that is open.
@@ -56,6 +60,13 @@ impl Agents for Vec<Agent> {
         self.iter().for_each(|agent| questions.follow(agent));
         unfold(questions, async |mut questions| Some((questions.next().await, questions))).boxed()
     }
+
+    fn background(&self) -> BoxStream<'static, BackgroundUpdate> {
+        let Some((first, others)) = self.split_first() else { return pending().boxed() };
+        let mut turns = first.subscribe_turns();
+        others.iter().for_each(|agent| turns.follow(agent));
+        unfold(turns, async |mut turns| Some((turns.next().await?, turns))).boxed()
+    }
 }
 
 impl Agents for Agent {
@@ -69,6 +80,10 @@ impl Agents for Agent {
 
     fn questions(&self) -> BoxStream<'static, LiveUpdate> {
         vec![self.clone()].questions()
+    }
+
+    fn background(&self) -> BoxStream<'static, BackgroundUpdate> {
+        vec![self.clone()].background()
     }
 }
 
@@ -85,5 +100,9 @@ impl Agents for goondan_host::Host {
     fn questions(&self) -> BoxStream<'static, LiveUpdate> {
         unfold(goondan_host::Host::questions(self), async |mut questions| Some((questions.next().await, questions)))
             .boxed()
+    }
+
+    fn background(&self) -> BoxStream<'static, BackgroundUpdate> {
+        unfold(self.background_turns(), async |mut turns| Some((turns.next().await, turns))).boxed()
     }
 }

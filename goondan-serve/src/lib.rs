@@ -13,14 +13,17 @@
 //! - `tokens`: the tokens of principals
 //! - `agents`: the agents that are served
 //! - `log`: what a turn tells
+//! - `watch`: a log as server-sent events
+//! - `feed`: all turns of a conversation
 //! - `turns`: the turns that run
 //! - `questions`: the live questions of turns
 //! - `service`: the agents, who may use them, and the end
 //! - `caller`: who sends a request
+//! - `queue`: turns that are accepted before they begin
 //! - `body`: the JSON of a request
-//! - `watch`: a log as server-sent events
 //! - `calls`: the calls of a turn, for front ends
 //! - `front_end`: a turn, for front ends
+//! - `schemas`, `operation`: the description of the routes
 //! - `native`: the native interface
 //! - `ui`, `ag_ui`: those of AI SDK UI and of AG-UI
 //! - `router`: the routes
@@ -36,14 +39,18 @@ mod agents;
 mod body;
 mod caller;
 mod calls;
+mod feed;
 mod front_end;
 #[cfg(feature = "listen")]
 mod listen;
 mod log;
 mod native;
+mod operation;
 mod problem;
 mod questions;
+mod queue;
 mod router;
+mod schemas;
 mod service;
 mod tokens;
 mod turns;

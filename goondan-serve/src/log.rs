@@ -56,6 +56,18 @@ pub(crate) struct Read {
     pub(crate) end: Option<End>,
 }
 
+impl Entry {
+    pub(crate) fn new(number: u64, update: Update) -> Option<Self> {
+        match serde_json::to_string(&update) {
+            Ok(json) => Some(Self { number, update: Arc::new(update), json: json.into() }),
+            Err(error) => {
+                tracing::error!("an update of a turn has no JSON: {error}");
+                None
+            }
+        }
+    }
+}
+
 impl Log {
     pub(crate) fn new(epoch: u32) -> Self {
         Self { epoch, state: Lock::default(), changed: watch::Sender::new(()) }
@@ -70,20 +82,17 @@ impl Log {
         self.state.lock().next
     }
 
-    /// Adds an update. Once the log has more than `most` bytes, pieces are left out that a message has whole.
-    pub(crate) fn push(&self, update: Update, most: usize) {
-        let json: Arc<str> = match serde_json::to_string(&update) {
-            Ok(json) => json.into(),
-            Err(error) => return tracing::error!("an update of a turn has no JSON: {error}"),
-        };
+    /// Adds an update, and returns it with its number. Once the log has more than `most` bytes, pieces are left out that
+    /// a message has whole.
+    pub(crate) fn push(&self, update: Update, most: usize) -> Option<Entry> {
         let mut state = self.state.lock();
-        let number = state.next;
+        let entry = Entry::new(state.next, update)?;
         state.next += 1;
-        state.bytes += json.len();
-        if is_answer(&update) {
-            state.newest_answer = number;
+        state.bytes += entry.json.len();
+        if is_answer(&entry.update) {
+            state.newest_answer = entry.number;
         }
-        state.entries.push(Entry { number, update: Arc::new(update), json });
+        state.entries.push(entry.clone());
         let newest = state.newest_answer;
         if state.bytes > most && newest > state.left_out {
             state.left_out = newest;
@@ -92,6 +101,7 @@ impl Log {
         }
         drop(state);
         self.changed.send_replace(());
+        Some(entry)
     }
 
     pub(crate) fn end(&self, end: End) {
@@ -112,6 +122,18 @@ impl Log {
     /// Returns how the turn has ended, if it has.
     pub(crate) fn ended(&self) -> Option<End> {
         self.state.lock().end.clone()
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn wait(&self) -> End {
+        let mut changes = self.changes();
+        loop {
+            if let Some(end) = self.ended() {
+                return end;
+            }
+            // It fails when this is dropped.
+            _ = changes.changed().await;
+        }
     }
 
     /// Returns for how long the log has been complete, and how many bytes it has.

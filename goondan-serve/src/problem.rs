@@ -56,6 +56,21 @@ impl Problem {
         Self::of(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::SERVE_DRAINING, "the server is ending", remedy)
     }
 
+    /// Returns the error.
+    pub(crate) fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Returns whether the same request may succeed later.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+    }
+
+    /// Returns the same problem with another status.
+    pub(crate) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     fn of(status: StatusCode, code: ErrorCode, message: impl Into<String>, remedy: &'static str) -> Self {
         Self { status, error: Error::new(code, message.into()).suggest(remedy) }
     }
@@ -94,6 +109,7 @@ fn status_of(code: &ErrorCode) -> StatusCode {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let may_pass = self.may_pass();
         let Self { status, error } = self;
         if status.is_server_error() {
             tracing::warn!(status = status.as_u16(), "{}", error.report());
@@ -110,7 +126,7 @@ impl IntoResponse for Problem {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        if may_pass {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if status == StatusCode::UNAUTHORIZED {

@@ -34,8 +34,8 @@ impl Questions {
             while let Some(update) = updates.next().await {
                 match update {
                     LiveUpdate::Asked(question) => match turns.asking(&question) {
-                        Some(log) => {
-                            log.push(Update::Asked(question.told().masked()), log_bytes);
+                        Some((id, log)) => {
+                            turns.tell(&id, &log, Update::Asked(question.told().masked()), log_bytes);
                             asked.lock().push(question);
                         }
                         // The conversation is that of another agent, and whose request has led to it is not known.
@@ -45,8 +45,8 @@ impl Questions {
                     },
                     LiveUpdate::Gone(question) => {
                         asked.lock().retain(|open| open.id() != question.id());
-                        if let Some(log) = turns.asking(&question) {
-                            log.push(Update::Gone { id: question.id().clone() }, log_bytes);
+                        if let Some((id, log)) = turns.asking(&question) {
+                            turns.tell(&id, &log, Update::Gone { id: question.id().clone() }, log_bytes);
                         }
                     }
                     _ => {}

@@ -9,32 +9,107 @@ use axum::http::header::{
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, delete, get, post};
+use serde_json::Value;
 
+use crate::ag_ui::input::RunInput;
+use crate::native::instances::{self, AgentList, InstanceList};
+use crate::native::json_of;
+use crate::native::turns::{self, Cancelled, TurnBody, Unended};
+use crate::operation::{Operation, document};
 use crate::problem::Problem;
 use crate::service::Service;
-use crate::{ag_ui, native, ui};
+use crate::ui::chat::Chat;
+use crate::{ag_ui, schemas, ui};
+
+/// A route, and its description.
+struct Route {
+    method: &'static str,
+    path: String,
+    handler: MethodRouter<Service>,
+    operation: Operation,
+}
+
+/// The statuses with which a turn is refused before it begins.
+const BEGINS: &[u16] = &[400, 404, 408, 413, 422, 429, 503];
+
+/// The same, and of decisions that come too late.
+const DECIDES: &[u16] = &[400, 404, 408, 409, 413, 422, 429, 503];
+
+fn routes() -> Vec<Route> {
+    let mut routes = Vec::new();
+    let mut add = |path: &str, method: &'static str, handler: MethodRouter<Service>, operation: Operation| {
+        routes.push(Route { method, path: path.to_owned(), handler, operation });
+    };
+    add("/healthz", "get", get(|| async { "ok" }), Operation::new("The process is alive.").says().is_open());
+    let operation = Operation::new("It begins turns.").says().refuses(&[503]).is_open();
+    add("/readyz", "get", get(ready), operation);
+    add("/openapi.json", "get", get(openapi), Operation::new("This description.").answers::<Value>(200).is_open());
+    add("/v1/agents", "get", get(instances::agents), Operation::new("The agents.").answers::<AgentList>(200));
+
+    let operation = Operation::new("The conversations of an agent, by key.")
+        .query("after", "The `next` of the page before.")
+        .query("limit", "The most of them, from 1 to 1000; 100 by default.")
+        .query("status", "Those that are `idle`, `interrupted`, `suspended`, `open` or `unreadable`.")
+        .answers::<InstanceList>(200)
+        .refuses(&[400, 404]);
+    add("/v1/agents/{agent}/instances", "get", get(instances::list), operation);
+
+    let instance = "/v1/agents/{agent}/instances/{key}";
+    let at = |rest: &str| format!("{instance}{rest}");
+    let operation = Operation::new("A conversation.").answers::<schemas::Instance>(200).refuses(&[404]);
+    add(instance, "get", get(instances::show), operation);
+    let operation = Operation::new("Deletes a conversation for good.").is_empty(204).refuses(&[404, 409]);
+    add(instance, "delete", delete(instances::delete), operation);
+    let operation = Operation::new("Its messages, when no turn runs.").answers::<Vec<schemas::Message>>(200);
+    add(&at("/messages"), "get", get(instances::messages), operation.refuses(&[404]));
+    let operation = Operation::new("All turns of the conversation, from now on.").streams().refuses(&[404, 503]);
+    add(&at("/events"), "get", get(instances::events), operation);
+    let operation = Operation::new("The calls that wait for a person.").answers::<Vec<schemas::Wait>>(200);
+    add(&at("/decisions"), "get", get(instances::waits), operation.refuses(&[404]));
+    let operation = Operation::new("Decides, and streams the turn, which goes on.")
+        .takes::<Vec<schemas::Decision>>()
+        .streams()
+        .refuses(&[400, 404, 408, 409, 413, 429, 503]);
+    add(&at("/decisions"), "post", post(instances::decide), operation);
+
+    let operation = Operation::new("Runs a turn.")
+        .header("Idempotency-Key", "With the same key, it is the same turn.")
+        .takes::<TurnBody>()
+        .streams()
+        .answers::<schemas::TurnEnd>(200)
+        .answers::<Unended>(202)
+        .refuses(BEGINS);
+    add(&at("/turns"), "post", post(turns::run), operation);
+    let operation = Operation::new("The end of a turn.")
+        .answers::<schemas::TurnEnd>(200)
+        .answers::<Unended>(202)
+        .refuses(&[404, 503]);
+    add(&at("/turns/{event}"), "get", get(turns::outcome), operation);
+    let operation = Operation::new("The stream of a turn.")
+        .header("Last-Event-ID", "The place after which it goes on.")
+        .streams()
+        .refuses(&[400, 404]);
+    add(&at("/turns/{event}/events"), "get", get(turns::watch), operation);
+    let operation = Operation::new("Cancels a turn.").answers::<Cancelled>(200).refuses(&[404]);
+    add(&at("/turns/{event}/cancel"), "post", post(turns::cancel), operation);
+
+    let operation = Operation::new("A run of AG-UI.").takes::<RunInput>().streams().refuses(DECIDES);
+    add("/v1/agents/{agent}/ag-ui", "post", post(ag_ui::run), operation);
+    let operation = Operation::new("A message of AI SDK UI.").takes::<Chat>().streams().refuses(DECIDES);
+    add("/v1/agents/{agent}/ui", "post", post(ui::post), operation);
+    let operation = Operation::new("The turn that runs in a chat.").streams().is_empty(204).refuses(&[404]);
+    add("/v1/agents/{agent}/ui/{id}/stream", "get", get(ui::resume), operation);
+    let operation = Operation::new("Cancels the turn that runs in a chat.").answers::<Cancelled>(200);
+    add("/v1/agents/{agent}/ui/{id}/cancel", "post", post(ui::cancel), operation.refuses(&[404]));
+    routes
+}
 
 impl Service {
     /// Returns the routes, for a program of its own: `router.nest("/agents", service.router())` has them below a path.
     pub fn router(&self) -> Router {
-        let instance = "/v1/agents/{agent}/instances/{key}";
-        let at = |rest: &str| format!("{instance}{rest}");
-        Router::new()
-            .route("/healthz", get(|| async { "ok" }))
-            .route("/readyz", get(ready))
-            .route("/v1/agents", get(native::agents))
-            .route("/v1/agents/{agent}/instances", get(native::instances))
-            .route(&at("/messages"), get(native::messages))
-            .route(&at("/decisions"), get(native::waits).post(native::decide))
-            .route(&at("/turns"), post(native::run))
-            .route(&at("/turns/{event}"), get(native::outcome))
-            .route(&at("/turns/{event}/events"), get(native::watch))
-            .route(&at("/turns/{event}/cancel"), post(native::cancel))
-            .route("/v1/agents/{agent}/ag-ui", post(ag_ui::run))
-            .route("/v1/agents/{agent}/ui", post(ui::post))
-            .route("/v1/agents/{agent}/ui/{id}/stream", get(ui::resume))
-            .route("/v1/agents/{agent}/ui/{id}/cancel", post(ui::cancel))
+        let router = routes().into_iter().fold(Router::new(), |router, route| router.route(&route.path, route.handler));
+        router
             .fallback(|| async { Problem::not_found("page") })
             .method_not_allowed_fallback(|| async {
                 Problem::body(StatusCode::METHOD_NOT_ALLOWED, "the page does not take this method")
@@ -43,8 +118,18 @@ impl Service {
             .layer(from_fn_with_state(self.clone(), cors))
             .with_state(self.clone())
     }
+
+    /// Returns the description of the routes (OpenAPI 3.1), which is also at `/openapi.json`.
+    pub fn openapi(&self) -> Value {
+        let routes = routes();
+        let described = routes.iter().map(|route| (route.method, route.path.as_str(), &route.operation));
+        document(described, self.tokens_of().is_some())
+    }
 }
 
+async fn openapi(State(service): State<Service>) -> Response {
+    json_of(&service.openapi())
+}
 async fn ready(State(service): State<Service>) -> Response {
     match service.is_draining() {
         true => Problem::draining().into_response(),

@@ -6,10 +6,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey};
-use goondan_runtime::store::{EventDigest, InstanceQuery, InstanceStatus, Store};
+use goondan_runtime::Queue;
+use goondan_runtime::store::{EventDigest, InstanceId, InstanceQuery, InstanceStatus, Store, StoredInstance};
+use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
 
 use crate::agents::{Agents, Held};
+use crate::feed::{Background, Fed};
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::questions::Questions;
@@ -46,6 +49,7 @@ pub struct Service {
 struct Inner {
     agents: Box<dyn Agents>,
     store: Option<Arc<dyn Store>>,
+    queue: Option<Arc<dyn Queue>>,
     turns: Arc<Turns>,
     tokens: Option<Tokens>,
     origins: Vec<String>,
@@ -53,6 +57,8 @@ struct Inner {
     draining: AtomicBool,
     /// Followed since the first turn.
     questions: OnceLock<Questions>,
+    /// Followed since a conversation was watched.
+    background: OnceLock<Background>,
 }
 
 impl Service {
@@ -61,12 +67,14 @@ impl Service {
         let inner = Inner {
             agents: Box::new(agents),
             store: None,
+            queue: None,
             turns: Arc::default(),
             tokens: None,
             origins: Vec::new(),
             limits: Limits::default(),
             draining: AtomicBool::new(false),
             questions: OnceLock::new(),
+            background: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -76,6 +84,33 @@ impl Service {
     #[must_use]
     pub fn store(self, store: Arc<dyn Store>) -> Self {
         self.with(|inner| inner.store = Some(store))
+    }
+
+    /// Sets a queue: a turn may be accepted then before it begins, and [`work`](Self::work) runs it.
+    ///
+    /// ```
+    /// # use goondan::Agent;
+    /// # use goondan::model::{ScriptItem, ScriptedModel};
+    /// use std::sync::Arc;
+    ///
+    /// use goondan::store::FileStore;
+    /// use goondan_serve::Service;
+    ///
+    /// # async fn example(service: Service) -> Result<(), goondan::Error> {
+    /// let store = FileStore::in_workspace("/var/lib/agents", "main")?;
+    /// # let agent = Agent::builder("assistant").model(ScriptedModel::new([])).store(store.clone()).build()?;
+    /// let service = Service::new(agent).queue(Arc::new(store.queue()?)).store(Arc::new(store));
+    /// tokio::spawn({
+    ///     let service = service.clone();
+    ///     async move { service.work().await }
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    // ONCE-01
+    #[must_use]
+    pub fn queue(self, queue: Arc<dyn Queue>) -> Self {
+        self.with(|inner| inner.queue = Some(queue))
     }
 
     /// Lets only principals with one of these tokens in. Each uses the conversations whose keys begin with its name and
@@ -162,6 +197,17 @@ impl Service {
         self.inner.store.as_ref()
     }
 
+    pub(crate) fn queue_of(&self) -> Option<&Arc<dyn Queue>> {
+        self.inner.queue.as_ref()
+    }
+
+    /// Returns what all turns of a conversation tell after this call.
+    pub(crate) fn feed(&self, instance: InstanceId) -> Receiver<Fed> {
+        let inner = &self.inner;
+        inner.background.get_or_init(|| Background::follow(inner.agents.background(), Arc::clone(&inner.turns.feeds)));
+        inner.turns.feeds.watch(instance)
+    }
+
     pub(crate) fn turns(&self) -> &Arc<Turns> {
         &self.inner.turns
     }
@@ -216,17 +262,32 @@ impl Service {
 
     /// Opens a conversation that exists: looking for one makes none.
     pub(crate) async fn open_known(&self, agent: &AgentName, key: &InstanceKey) -> Result<Held> {
-        if let Some(store) = self.stored() {
-            let query = InstanceQuery::new().agent(agent.clone()).key_prefix(key.as_str()).limit(1);
-            match store.list(&query).await {
-                Ok(page) if page.instances.iter().all(|found| found.id.key != *key) => {
-                    return Err(Problem::not_found("conversation"));
-                }
-                Err(error) if *error.code() != ErrorCode::STORE_UNSUPPORTED => return Err(error.into()),
-                _ => {}
-            }
+        match self.listed(agent, key).await {
+            // A store that lists nothing opens it.
+            Err(Some(problem)) => Err(problem),
+            _ => self.open(agent, key).await,
         }
-        self.open(agent, key).await
+    }
+
+    /// Returns what the store has of a conversation.
+    ///
+    /// # Errors
+    /// 404 when there is none; `None` when the store cannot say.
+    pub(crate) async fn listed(
+        &self,
+        agent: &AgentName,
+        key: &InstanceKey,
+    ) -> std::result::Result<StoredInstance, Option<Problem>> {
+        let Some(store) = self.stored() else { return Err(None) };
+        let query = InstanceQuery::new().agent(agent.clone()).key_prefix(key.as_str()).limit(1);
+        match store.list(&query).await {
+            Ok(page) => {
+                let mut found = page.instances.into_iter().filter(|found| found.id.key == *key);
+                found.next().ok_or_else(|| Some(Problem::not_found("conversation")))
+            }
+            Err(error) if *error.code() == ErrorCode::STORE_UNSUPPORTED => Err(None),
+            Err(error) => Err(Some(error.into())),
+        }
     }
 
     /// Begins the turn of an event, unless it runs or has ended.
@@ -244,6 +305,22 @@ impl Service {
         let log = self.begin(&id, start, false)?;
         self.accepted(&log).await?;
         Ok((id, log))
+    }
+
+    /// Returns the log of a turn, as soon as it has begun; `None` if it is not known.
+    pub(crate) async fn begun(&self, id: &TurnId) -> Option<Arc<Log>> {
+        let mut begun = self.turns().beginnings();
+        loop {
+            if let Some(log) = self.turns().log(id) {
+                return Some(log);
+            }
+            if !self.is_queued(id) {
+                // It may have begun and ended between the two.
+                return self.turns().log(id);
+            }
+            // It fails when this is dropped.
+            _ = begun.changed().await;
+        }
     }
 
     /// Fails if the turn was refused before it began.

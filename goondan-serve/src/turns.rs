@@ -2,17 +2,20 @@
 // SERVE-01, SERVE-02
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use goondan_core::{AgentName, Error, EventId, InstanceKey};
 use goondan_lock::Lock;
-use goondan_runtime::store::EventDigest;
+use goondan_runtime::store::{EventDigest, InstanceId};
 use goondan_runtime::{LiveQuestion, TurnStream};
 use goondan_wire::{TurnEnd, Update, Updates};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::agents::Held;
+use crate::feed::{Fed, Feeds};
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 
@@ -22,7 +25,37 @@ const KEPT: Duration = Duration::from_secs(300);
 /// The turns of a service, by their events.
 #[derive(Default)]
 pub(crate) struct Turns {
-    turns: Lock<HashMap<TurnId, Turn>>,
+    turns: Lock<Known>,
+    /// Told when a turn has begun.
+    begun: watch::Sender<()>,
+    /// Told when a turn has ended.
+    ended: watch::Sender<()>,
+    pub(crate) feeds: Arc<Feeds>,
+}
+
+#[derive(Default)]
+struct Known {
+    turns: HashMap<TurnId, Turn>,
+    /// Those that this process has accepted and that have not begun, with their principals.
+    waiting: HashMap<TurnId, Option<String>>,
+}
+
+impl Known {
+    fn running(&self) -> impl Iterator<Item = (&TurnId, &Turn)> {
+        self.turns.iter().filter(|(_, turn)| turn.log.ended().is_none())
+    }
+
+    /// Fails if a principal has as many turns as it may.
+    fn check_principal(&self, principal: Option<&str>, limits: Limits) -> Result<()> {
+        let of_it = |of: &Option<String>| of.is_some() && of.as_deref() == principal;
+        let running = self.running().filter(|(_, turn)| of_it(&turn.principal)).count();
+        let waiting = self.waiting.values().filter(|of| of_it(of)).count();
+        if running + waiting < limits.per_principal {
+            return Ok(());
+        }
+        let most = limits.per_principal;
+        Err(Problem::busy(format!("{most} turns of the principal run or are queued, which is the limit")))
+    }
 }
 
 /// A turn, by what it answers.
@@ -37,7 +70,8 @@ struct Turn {
     log: Arc<Log>,
     digest: Option<EventDigest>,
     principal: Option<String>,
-    task: AbortHandle,
+    /// `None` if it never began.
+    task: Option<AbortHandle>,
 }
 
 /// The limits of a service.
@@ -48,6 +82,8 @@ pub struct Limits {
     pub turns: usize,
     /// The most of them that belong to one principal.
     pub per_principal: usize,
+    /// The most turns that are accepted and have not begun.
+    pub waiting: usize,
     /// The most bytes of the body of a request.
     pub body_bytes: usize,
     /// The bytes of the log of one turn above which pieces that a message has whole are left out.
@@ -58,7 +94,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { turns: 256, per_principal: 16, body_bytes: 8 << 20, log_bytes: 4 << 20, ended_bytes: 256 << 20 }
+        Self {
+            turns: 256,
+            per_principal: 16,
+            waiting: 4096,
+            body_bytes: 8 << 20,
+            log_bytes: 4 << 20,
+            ended_bytes: 256 << 20,
+        }
     }
 }
 
@@ -81,21 +124,27 @@ pub(crate) struct Start {
 impl Turns {
     /// Returns the log of a turn.
     pub(crate) fn log(&self, id: &TurnId) -> Option<Arc<Log>> {
-        self.turns.lock().get(id).map(|turn| Arc::clone(&turn.log))
+        self.turns.lock().turns.get(id).map(|turn| Arc::clone(&turn.log))
     }
 
     /// Returns the log of the turn that runs in a conversation, if one does: the newest.
     pub(crate) fn running(&self, agent: &AgentName, key: &InstanceKey) -> Option<(TurnId, Arc<Log>)> {
-        let turns = self.turns.lock();
-        let mut running =
-            turns.iter().filter(|(id, turn)| id.agent == *agent && id.key == *key && turn.log.ended().is_none());
+        let known = self.turns.lock();
+        let mut running = known.running().filter(|(id, _)| id.agent == *agent && id.key == *key);
         running.next().map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
     }
 
-    /// Returns the log of the turn that runs in the conversation of a question.
-    pub(crate) fn asking(&self, question: &LiveQuestion) -> Option<Arc<Log>> {
-        let agent = question.agents().first()?;
-        self.running(agent, &question.told().instance).map(|(_, log)| log)
+    /// Returns the turn that runs in the conversation of a question.
+    pub(crate) fn asking(&self, question: &LiveQuestion) -> Option<(TurnId, Arc<Log>)> {
+        self.running(question.agents().first()?, &question.told().instance)
+    }
+
+    /// Fails if a turn is known that answers something else under this id.
+    pub(crate) fn check(&self, id: &TurnId, digest: &EventDigest) -> Result<()> {
+        match self.turns.lock().turns.get(id).and_then(|turn| turn.digest.as_ref()) {
+            Some(known) if known != digest => Err(reused()),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the log of the turn if the event is known, and begins it otherwise. `again` begins it in any case: it
@@ -105,78 +154,141 @@ impl Turns {
     /// 422 when the event is known with another input, 429 when there are too many turns.
     pub(crate) fn begin(self: &Arc<Self>, id: &TurnId, start: Start, again: bool, limits: Limits) -> Result<Arc<Log>> {
         let Start { digest, principal, held, stream } = start;
-        let mut turns = self.turns.lock();
-        sweep(&mut turns, limits.ended_bytes);
-        if let Some(turn) = turns.get(id).filter(|_| !again) {
-            if turn.digest != digest {
+        let mut known = self.turns.lock();
+        sweep(&mut known.turns, limits.ended_bytes);
+        if let Some(turn) = known.turns.get(id).filter(|_| !again) {
+            if turn.digest.is_some() && turn.digest != digest {
                 return Err(reused());
             }
             return Ok(Arc::clone(&turn.log));
         }
-        let running = || turns.values().filter(|turn| turn.log.ended().is_none());
-        if running().count() >= limits.turns {
-            return Err(Problem::busy(format!("{} turns run or are queued, which is the limit", limits.turns)));
-        }
-        if principal.is_some() && running().filter(|turn| turn.principal == principal).count() >= limits.per_principal {
-            let message = format!("{} turns of the principal run or are queued, the limit", limits.per_principal);
-            return Err(Problem::busy(message));
+        let waited = known.waiting.remove(id);
+        let has_room = known.running().count() < limits.turns;
+        let checked = match has_room {
+            true => known.check_principal(principal.as_deref(), limits),
+            false => Err(Problem::busy(format!("{} turns run or are queued, which is the limit", limits.turns))),
+        };
+        if let Err(problem) = checked {
+            known.waiting.extend(waited.map(|principal| (id.clone(), principal)));
+            return Err(problem);
         }
         let log = Arc::new(Log::new(fresh()));
         let drive = drive(Arc::clone(self), id.clone(), Arc::clone(&log), held, stream, limits.log_bytes);
-        let task = tokio::spawn(drive).abort_handle();
+        let task = Some(tokio::spawn(drive).abort_handle());
         let turn = Turn { log: Arc::clone(&log), digest, principal, task };
-        if let Some(earlier) = turns.insert(id.clone(), turn).filter(|earlier| earlier.log.ended().is_none()) {
+        if let Some(earlier) = known.turns.insert(id.clone(), turn).filter(|earlier| earlier.log.ended().is_none()) {
             // Another decision is being taken. Those who watch that are not forgotten at the end.
             let event = format!("{}~{}", id.event, earlier.log.epoch()).into();
-            turns.insert(TurnId { event, ..id.clone() }, earlier);
+            known.turns.insert(TurnId { event, ..id.clone() }, earlier);
         }
+        self.begun.send_replace(());
         Ok(log)
     }
 
-    /// Returns how many turns run or are queued.
+    /// Returns a receiver that is told of turns that begin, or end before that.
+    pub(crate) fn beginnings(&self) -> watch::Receiver<()> {
+        self.begun.subscribe()
+    }
+
+    /// Adds a turn that waits until it can begin.
+    ///
+    /// # Errors
+    /// 429 when there are too many.
+    pub(crate) fn wait(&self, id: &TurnId, principal: Option<&str>, limits: Limits) -> Result<()> {
+        let mut known = self.turns.lock();
+        if !known.waiting.contains_key(id) {
+            known.check_principal(principal, limits)?;
+            if known.waiting.len() >= limits.waiting {
+                return Err(Problem::busy(format!("{} turns are queued, which is the limit", limits.waiting)));
+            }
+            known.waiting.insert(id.clone(), principal.map(str::to_owned));
+        }
+        Ok(())
+    }
+
+    /// Forgets a turn that waits.
+    pub(crate) fn waits_no_more(&self, id: &TurnId) {
+        self.turns.lock().waiting.remove(id);
+    }
+
+    /// Ends a turn before it begins, and returns its log; that of the turn if it has begun.
+    pub(crate) fn ended_before(&self, id: &TurnId, end: TurnEnd) -> Arc<Log> {
+        let mut known = self.turns.lock();
+        known.waiting.remove(id);
+        let turn = known.turns.entry(id.clone()).or_insert_with(|| {
+            let log = Arc::new(Log::new(fresh()));
+            log.push(Update::Turn(end.clone()), usize::MAX);
+            log.end(End::Turn(Arc::new(end)));
+            Turn { log, digest: None, principal: None, task: None }
+        });
+        self.begun.send_replace(());
+        Arc::clone(&turn.log)
+    }
+
+    /// Adds an update to the log of a turn, for those who watch it or its conversation.
+    pub(crate) fn tell(&self, id: &TurnId, log: &Log, update: Update, most: usize) {
+        if let Some(entry) = log.push(update, most) {
+            let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
+            self.feeds.send(&instance, Fed { event: id.event.clone(), epoch: Some(log.epoch()), entry });
+        }
+    }
+
+    /// Returns how many turns run, or wait in their conversations.
     pub(crate) fn count(&self) -> usize {
-        self.turns.lock().values().filter(|turn| turn.log.ended().is_none()).count()
+        self.turns.lock().running().count()
+    }
+
+    /// Waits until there is room for turns, and returns for how many.
+    pub(crate) async fn room(&self, limits: Limits) -> NonZeroUsize {
+        let mut ended = self.ended.subscribe();
+        loop {
+            if let Some(room) = NonZeroUsize::new(limits.turns.saturating_sub(self.count())) {
+                return room;
+            }
+            // It fails when this is dropped.
+            _ = ended.changed().await;
+        }
     }
 
     /// Waits until no turn runs.
     pub(crate) async fn ended(&self) {
-        loop {
-            let running = self.turns.lock().values().find(|turn| turn.log.ended().is_none()).map(|turn| {
-                let log = Arc::clone(&turn.log);
-                (log.changes(), log)
-            });
-            let Some((mut changes, log)) = running else { return };
-            while log.ended().is_none() {
-                if changes.changed().await.is_err() {
-                    break;
-                }
-            }
+        let mut ended = self.ended.subscribe();
+        while self.count() > 0 {
+            _ = ended.changed().await;
         }
+    }
+
+    /// Forgets the turns of a conversation, none of which runs.
+    pub(crate) fn forget_all(&self, agent: &AgentName, key: &InstanceKey) {
+        self.turns.lock().turns.retain(|id, _| id.agent != *agent || id.key != *key);
     }
 
     /// Leaves the turns that run open: the next process that runs their events goes on with them.
     pub(crate) fn hand_over(&self) {
-        for turn in self.turns.lock().values() {
-            turn.task.abort();
+        for turn in self.turns.lock().turns.values() {
+            if let Some(task) = &turn.task {
+                task.abort();
+            }
             turn.log.end(End::Handover);
         }
+        self.feeds.close();
     }
 
     fn forget(&self, id: &TurnId) {
-        self.turns.lock().remove(id);
+        self.turns.lock().turns.remove(id);
     }
 }
 
 /// Runs a turn to its end, and writes its log.
 async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut stream: TurnStream, log_bytes: usize) {
     // Whatever ends this task, those who watch are told.
-    let ending = Ending(log);
-    let log = &ending.0;
+    let ending = Ending { log, turns: Arc::clone(&turns) };
+    let log = &ending.log;
     let (mut updates, mut has_begun) = (Updates::default(), false);
     while let Some(update) = stream.next().await {
         if let Some(update) = updates.next(update) {
             has_begun = true;
-            log.push(update, log_bytes);
+            turns.tell(&id, log, update, log_bytes);
         }
     }
     let outcome = stream.finish().await;
@@ -188,18 +300,22 @@ async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut str
         }
         outcome => {
             let end = Arc::new(TurnEnd::of(&outcome));
-            log.push(Update::Turn(TurnEnd::clone(&end)), log_bytes);
+            turns.tell(&id, log, Update::Turn(TurnEnd::clone(&end)), log_bytes);
             log.end(End::Turn(end));
         }
     }
 }
 
 /// Ends a log when it is dropped.
-struct Ending(Arc<Log>);
+struct Ending {
+    log: Arc<Log>,
+    turns: Arc<Turns>,
+}
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.end(End::Handover);
+        self.log.end(End::Handover);
+        self.turns.ended.send_replace(());
     }
 }
 

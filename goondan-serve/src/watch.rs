@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::unfold;
+use futures_util::stream::{Stream, unfold};
 use goondan_core::EventId;
 use goondan_core::host::secret::mask;
 
@@ -62,6 +62,11 @@ pub(crate) fn stream(log: Arc<Log>, from: u64, frames: impl Frames) -> Response 
             }
         }
     });
+    self::events(events)
+}
+
+/// Returns a response that streams events.
+pub(crate) fn events(events: impl Stream<Item = std::result::Result<Event, Infallible>> + Send + 'static) -> Response {
     let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
     // nginx would hold the events back.
     response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
@@ -72,6 +77,13 @@ pub(crate) fn stream(log: Arc<Log>, from: u64, frames: impl Frames) -> Response 
 // MASK-01
 pub(crate) fn event_of(json: &str) -> Event {
     Event::default().data(mask(json))
+}
+
+/// Adds the place in the log of a turn to an event.
+pub(crate) fn place(event: Event, turn: &EventId, epoch: u32, number: u64) -> Event {
+    let id = format!("{turn}:{epoch:x}:{number}");
+    // Such an id has no place in a line.
+    if id.contains(['\n', '\r', '\0']) { event } else { event.id(id) }
 }
 
 /// The events of the native interface: an update each, as `goondan-wire` has it.
@@ -109,11 +121,7 @@ impl Native {
 
 impl Frames for Native {
     fn update(&mut self, entry: &Entry) -> Vec<Event> {
-        let event = event_of(&entry.json);
-        let id = format!("{}:{:x}:{}", self.event, self.epoch, entry.number);
-        // Such an id has no place in a line.
-        let is_line = !id.contains(['\n', '\r', '\0']);
-        vec![if is_line { event.id(id) } else { event }]
+        vec![place(event_of(&entry.json), &self.event, self.epoch, entry.number)]
     }
 
     fn end(&mut self, end: &End) -> Vec<Event> {

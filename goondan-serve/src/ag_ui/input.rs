@@ -6,12 +6,14 @@ use std::collections::HashSet;
 use axum::http::StatusCode;
 use goondan_core::{AgentEvent, FilePart, Part, TextPart, ToolCallId};
 use goondan_wire::Deciding;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::problem::{Problem, Result};
 
-#[derive(Debug, Deserialize)]
+/// A run of AG-UI, as its clients send it.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunInput {
     /// The thread, which is a conversation.
@@ -33,17 +35,20 @@ struct Message {
 }
 
 /// The answer to an interrupt, which is a call that waits.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct Resume {
+    #[schemars(with = "String")]
     interrupt_id: ToolCallId,
     status: Status,
     #[serde(default)]
     payload: Value,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 enum Status {
     Resolved,
     Cancelled,

@@ -1,7 +1,7 @@
 //! The Agent-User Interaction protocol (AG-UI): front ends that are written for it talk to an agent unmodified.
 
 mod events;
-mod input;
+pub(crate) mod input;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -10,7 +10,8 @@ use goondan_core::EventSource;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::front_end::Teller;
-use crate::native::{decided, event_id};
+use crate::native::event_id;
+use crate::native::instances::decided;
 use crate::problem::Result;
 use crate::service::Service;
 use crate::watch::stream;

@@ -5,12 +5,14 @@ use std::collections::HashSet;
 
 use goondan_core::{AgentEvent, FilePart, Part, TextPart, ToolCallId};
 use goondan_wire::Deciding;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::problem::{Problem, Result};
 
-#[derive(Debug, Deserialize)]
+/// A request of AI SDK UI, as its pages send it.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Chat {
     /// The chat, which is a conversation.
@@ -20,8 +22,9 @@ pub(crate) struct Chat {
     trigger: Trigger,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 enum Trigger {
     #[default]
     SubmitMessage,
@@ -30,7 +33,8 @@ enum Trigger {
     Other,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
 struct Message {
     id: String,
     role: String,
@@ -39,8 +43,9 @@ struct Message {
 }
 
 /// A part of a message of a page. Those that goondan makes nothing of are skipped.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 struct UiPart {
     #[serde(rename = "type")]
     kind: String,
@@ -49,11 +54,13 @@ struct UiPart {
     url: Option<String>,
     filename: Option<String>,
     state: Option<String>,
+    #[schemars(with = "Option<String>")]
     tool_call_id: Option<ToolCallId>,
     approval: Option<Approval>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
 struct Approval {
     approved: Option<bool>,
     reason: Option<String>,

@@ -1,6 +1,6 @@
 //! The message stream of AI SDK UI: pages that are written with `useChat` talk to an agent unmodified.
 
-mod chat;
+pub(crate) mod chat;
 mod chunks;
 
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentName, ErrorCode, EventId, EventSource, InstanceKey};
 use goondan_runtime::Instance;
 use goondan_runtime::store::{InstanceId, TurnOutcome};
-use serde_json::json;
 
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::front_end::Teller;
 use crate::log::Log;
-use crate::native::{decided, event_id, json_of};
+use crate::native::instances::decided;
+use crate::native::turns::Cancelled;
+use crate::native::{event_id, json_of};
 use crate::problem::{Problem, Result};
 use crate::service::Service;
 use crate::turns::TurnId;
@@ -132,7 +133,7 @@ pub(crate) async fn cancel(
         Some((id, _)) => service.open(&agent, &key).await?.cancel(&id.event).await?,
         None => false,
     };
-    Ok(json_of(&json!({ "cancelled": cancelled })))
+    Ok(json_of(&Cancelled { cancelled }))
 }
 
 /// Returns a page that is told of a turn.

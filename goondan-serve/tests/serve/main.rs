@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ag_ui;
+mod described;
 mod goldens;
 mod native;
 mod refused;
+mod statuses;
 mod support;
 mod ui;

@@ -13,6 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+use crate::described;
+
 /// A service of one agent, `assistant`.
 pub(crate) struct Served {
     pub(crate) service: Service,
@@ -59,6 +61,13 @@ impl Served {
         request.send().await.unwrap()
     }
 
+    /// Waits until no turn runs.
+    pub(crate) async fn until_ended(&self) {
+        while self.service.running() > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(crate) async fn get(&self, url: &str) -> (u16, Value) {
         json_of(self.client.get(url).send().await.unwrap()).await
     }
@@ -68,10 +77,14 @@ impl Served {
     }
 }
 
+/// Reads an answer, which is one of those that the description has.
 pub(crate) async fn json_of(response: Response) -> (u16, Value) {
-    let status = response.status().as_u16();
+    let (url, status) = (response.url().path().to_owned(), response.status().as_u16());
+    let kind = response.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
     let text = response.text().await.unwrap();
-    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    let body: Value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    described::check(&url, status, kind.as_deref().unwrap_or_default(), &body);
+    (status, body)
 }
 
 /// An event of a stream.

@@ -1,0 +1,228 @@
+//! Conversations: what they are, what waits in them, and their end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, LiveWait, Principal, Wait};
+use goondan_runtime::store::{InstanceId, InstanceQuery, InstanceStatus, StoredInstance};
+use goondan_wire::Deciding;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+use super::{json_of, turns};
+use crate::agents::Held;
+use crate::body::Body;
+use crate::caller::Caller;
+use crate::feed::{self, Fed};
+use crate::log::Log;
+use crate::problem::{Problem, Result};
+use crate::schemas;
+use crate::service::Service;
+use crate::turns::{Start, TurnId};
+
+/// The time in which a conversation closes whose last handle was dropped.
+const CLOSES: Duration = Duration::from_secs(5);
+
+/// The agents that are served.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Agents")]
+pub(crate) struct AgentList {
+    #[schemars(with = "Vec<String>")]
+    agents: Vec<AgentName>,
+}
+
+/// Conversations of an agent, by key.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Instances")]
+pub(crate) struct InstanceList {
+    #[schemars(with = "Vec<schemas::Instance>")]
+    instances: Vec<StoredInstance>,
+    /// The `after` of the next page, if there is one.
+    #[schemars(with = "Option<String>")]
+    next: Option<InstanceKey>,
+}
+
+/// A call that waits for a person: in a turn that is suspended, or in one that runs and goes on as soon as it is
+/// answered.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Waiting {
+    Suspended(Wait),
+    Live(LiveWait),
+}
+
+/// Opens the conversation that a path names.
+async fn conversation(service: &Service, caller: &Caller, (agent, key): (String, String)) -> Result<Held> {
+    service.open_known(&service.agent(&agent)?, &caller.key(&key)?).await
+}
+
+pub(crate) async fn waits(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(path): Path<(String, String)>,
+) -> Result<Response> {
+    let (agent, key) = (service.agent(&path.0)?, caller.key(&path.1)?);
+    let held = service.open_known(&agent, &key).await?;
+    let live = service.questions().of(&agent, &key);
+    let waiting: Vec<_> = match live.is_empty() {
+        true => held.waits().await?.iter().map(|wait| Waiting::Suspended(wait.masked())).collect(),
+        // What else waits is known when the turn has ended.
+        false => live.iter().map(|question| Waiting::Live(question.told().masked())).collect(),
+    };
+    Ok(json_of(&waiting))
+}
+
+pub(crate) async fn decide(
+    State(service): State<Service>,
+    caller: Caller,
+    Path((agent, key)): Path<(String, String)>,
+    Body(decisions): Body<Vec<Deciding>>,
+) -> Result<Response> {
+    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
+    Ok(turns::streamed(&id, log))
+}
+
+/// Takes decisions, and goes on with the turn that waits for them.
+pub(crate) async fn decided(
+    service: &Service,
+    caller: &Caller,
+    agent: AgentName,
+    key: InstanceKey,
+    decisions: Vec<Deciding>,
+) -> Result<(TurnId, Arc<Log>)> {
+    let held = service.open_known(&agent, &key).await?;
+    let is_empty = decisions.is_empty();
+    let decisions = service.questions().decide(&agent, &key, decisions)?;
+    if decisions.is_empty() && !is_empty {
+        // The turn runs: its calls wait for the answers to live questions.
+        return service.turns().running(&agent, &key).ok_or_else(|| Problem::not_found("turn"));
+    }
+    let Some(event) = held.interrupted().await?.map(|event| event.id) else {
+        let message = "no call of the conversation waits for a decision";
+        return Err(Error::new(ErrorCode::NOT_WAITING, message).suggest("ask what waits: `GET …/decisions`").into());
+    };
+    let digest = held.interrupted_digest().await?;
+    let by = caller.principal.clone();
+    let decisions = decisions.into_iter().map(|decision| match &by {
+        Some(by) => decision.into_decision().by(Principal::new("user", by)),
+        None => decision.into_decision(),
+    });
+    let stream = held.decide_stream(decisions);
+    let id = TurnId { agent, key, event };
+    let start = Start { digest, principal: by.clone(), stream, held };
+    let log = service.begin(&id, start, true)?;
+    service.accepted(&log).await?;
+    Ok((id, log))
+}
+
+pub(crate) async fn messages(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(path): Path<(String, String)>,
+) -> Result<Response> {
+    let held = conversation(&service, &caller, path).await?;
+    let messages = held.messages().await?;
+    Ok(json_of(&messages.iter().map(|message| &**message).collect::<Vec<_>>()))
+}
+
+pub(crate) async fn agents(State(service): State<Service>, _: Caller) -> Response {
+    json_of(&AgentList { agents: service.agents().names() })
+}
+
+pub(crate) async fn list(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(agent): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let agent = service.agent(&agent)?;
+    let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
+    let prefix = caller.principal.as_ref().map(|principal| format!("{principal}:")).unwrap_or_default();
+    let mut wanted = InstanceQuery::new().agent(agent.clone()).key_prefix(prefix).limit(100);
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        wanted = match &*name {
+            "after" => wanted.after(InstanceId { agent: agent.clone(), key: caller.key(&value)? }),
+            "limit" => match value.parse() {
+                Ok(limit @ 1..=1000) => wanted.limit(limit),
+                _ => return Err(Problem::request("`limit` is a number from 1 to 1000")),
+            },
+            "status" => wanted.status(status(&value)?),
+            name => {
+                let message = format!("`{name}` is unknown: there are `after`, `limit` and `status`");
+                return Err(Problem::request(message));
+            }
+        };
+    }
+    let found = store.list(&wanted).await?;
+    Ok(json_of(&InstanceList { instances: found.instances, next: found.next.map(|next| next.key) }))
+}
+
+fn status(name: &str) -> Result<InstanceStatus> {
+    use InstanceStatus::{Idle, Interrupted, Open, Suspended, Unreadable};
+    let mut all = [Idle, Interrupted, Suspended, Open, Unreadable].into_iter();
+    all.find(|status| status.as_str() == name)
+        .ok_or_else(|| Problem::request("`status` is `idle`, `interrupted`, `suspended`, `open` or `unreadable`"))
+}
+
+pub(crate) async fn show(
+    State(service): State<Service>,
+    caller: Caller,
+    Path((agent, key)): Path<(String, String)>,
+) -> Result<Response> {
+    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    match service.listed(&agent, &key).await {
+        Ok(found) => Ok(json_of(&found)),
+        Err(problem) => Err(problem.unwrap_or_else(|| Problem::not_found("list of conversations"))),
+    }
+}
+
+pub(crate) async fn delete(
+    State(service): State<Service>,
+    caller: Caller,
+    Path((agent, key)): Path<(String, String)>,
+) -> Result<Response> {
+    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
+    if service.turns().running(&agent, &key).is_some() {
+        let message = "a turn of the conversation runs";
+        let error = Error::new(ErrorCode::STORE_LOCKED, message).suggest("cancel it, or wait for its end");
+        return Err(Problem::from(error).with_status(StatusCode::CONFLICT));
+    }
+    let instance = InstanceId { agent: agent.clone(), key: key.clone() };
+    let until = Instant::now() + CLOSES;
+    loop {
+        match store.delete(&instance).await {
+            Ok(true) => break,
+            Ok(false) => return Err(Problem::not_found("conversation")),
+            Err(error) if *error.code() != ErrorCode::STORE_LOCKED => return Err(error.into()),
+            // It closes after its last turn.
+            Err(_) if Instant::now() < until => sleep(Duration::from_millis(20)).await,
+            Err(error) => return Err(Problem::from(error).with_status(StatusCode::CONFLICT)),
+        }
+    }
+    service.turns().forget_all(&agent, &key);
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Streams all turns of a conversation, from now on.
+pub(crate) async fn events(
+    State(service): State<Service>,
+    caller: Caller,
+    Path((agent, key)): Path<(String, String)>,
+) -> Result<Response> {
+    if service.is_draining() {
+        return Err(Problem::draining());
+    }
+    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let feed = service.feed(InstanceId { agent: agent.clone(), key: key.clone() });
+    let begun = service.turns().running(&agent, &key).into_iter().flat_map(|(id, log)| {
+        let epoch = Some(log.epoch());
+        log.read(0).entries.into_iter().map(move |entry| Fed { event: id.event.clone(), epoch, entry })
+    });
+    Ok(feed::stream(begun.collect(), feed))
+}

@@ -1,0 +1,232 @@
+//! Turns: they are run, watched and cancelled.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use goondan_core::{AgentEvent, AnswerFormat, EventSource, Part, Role};
+use goondan_runtime::store::InstanceId;
+use goondan_wire::{TurnEnd, Update};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{event_id, json_of};
+use crate::body::Body;
+use crate::caller::Caller;
+use crate::log::{End, Log};
+use crate::problem::{Problem, Result};
+use crate::schemas;
+use crate::service::{Service, refused};
+use crate::turns::TurnId;
+use crate::watch::{Native, stream};
+
+/// A turn that is asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "TurnRequest")]
+pub(crate) struct TurnBody {
+    /// The text for the model.
+    input: Option<String>,
+    /// Texts and files, in place of `input`.
+    #[schemars(with = "Option<Vec<schemas::Part>>")]
+    content: Option<Vec<Part>>,
+    /// Values for extensions.
+    #[serde(default)]
+    metadata: Map<String, Value>,
+    /// The value that is expected as the answer.
+    #[schemars(with = "Option<schemas::AnswerFormat>")]
+    answer: Option<AnswerFormat>,
+    #[serde(default)]
+    wait: Awaited,
+}
+
+/// The answer that a request for a turn wants.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Awaited {
+    /// The updates of the turn, as they come.
+    #[default]
+    Stream,
+    /// The end of the turn.
+    Result,
+    /// None: the turn is on the disk, and begins when its place in the queue has come.
+    Accepted,
+}
+
+/// A turn that has not ended.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TurnStatus")]
+pub(crate) struct Unended {
+    status: Standing,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Standing {
+    Running,
+    Queued,
+}
+
+/// Whether a turn was cancelled by this request.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Cancelled {
+    pub(crate) cancelled: bool,
+}
+
+fn unended(status: Standing) -> Response {
+    (StatusCode::ACCEPTED, json_of(&Unended { status })).into_response()
+}
+
+/// Returns the `Idempotency-Key` of a request.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    match key.to_str() {
+        Ok(key) if !key.is_empty() && key.len() <= 255 => Ok(Some(key)),
+        _ => Err(Problem::request("`Idempotency-Key` has 1 to 255 letters, digits and other visible characters")),
+    }
+}
+
+pub(crate) async fn run(
+    State(service): State<Service>,
+    caller: Caller,
+    Path((agent, key)): Path<(String, String)>,
+    headers: HeaderMap,
+    Body(body): Body<TurnBody>,
+) -> Result<Response> {
+    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let TurnBody { input, content, metadata, answer, wait } = body;
+    let mut event = match (input, content) {
+        (Some(input), None) => AgentEvent::input(input),
+        (None, Some(content)) => AgentEvent::content(content),
+        _ => return Err(Problem::request("a turn has `input` or `content`, and not both")),
+    };
+    event.source = EventSource::new("connector", "http");
+    (event.metadata, event.auth) = (metadata, caller.auth());
+    if let Some(answer) = answer {
+        event = event.expecting(answer);
+    }
+    if let Some(client) = idempotency_key(&headers)? {
+        event = event.with_id(event_id("http", &caller, (agent.as_str(), key.as_str()), client));
+    }
+    if let Awaited::Accepted = wait {
+        let id = TurnId { agent, key, event: event.id.clone() };
+        service.accept(&id, caller.principal.as_deref(), event).await?;
+        return Ok(located(&id, unended(Standing::Queued)));
+    }
+    let (id, log) = service.run(caller.principal, agent, key, event).await?;
+    match wait {
+        Awaited::Result => Ok(located(&id, json_of(&*end_of(&log).await?))),
+        _ => Ok(streamed(&id, log)),
+    }
+}
+
+/// Streams a turn from its beginning.
+pub(crate) fn streamed(id: &TurnId, log: Arc<Log>) -> Response {
+    let frames = Native::new(&id.event, &log);
+    located(id, stream(log, 0, frames))
+}
+
+/// Adds the address of a turn.
+fn located(id: &TurnId, mut response: Response) -> Response {
+    let place = format!("/v1/agents/{}/instances/{}/turns/{}", id.agent, escaped(id.key.as_str()), id.event);
+    if let Ok(place) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    response
+}
+
+/// Waits for the end of a turn.
+async fn end_of(log: &Log) -> Result<Arc<TurnEnd>> {
+    match log.wait().await {
+        End::Turn(end) => Ok(end),
+        End::Refused(error) => Err(refused(&error)),
+        End::Handover => Err(Problem::draining()),
+    }
+}
+
+/// Escapes a key for a path.
+fn escaped(key: &str) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~:@".contains(byte);
+    key.bytes()
+        .map(|byte| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// Returns the turn that a path names.
+fn turn_id(service: &Service, caller: &Caller, (agent, key, event): (String, String, String)) -> Result<TurnId> {
+    Ok(TurnId { agent: service.agent(&agent)?, key: caller.key(&key)?, event: event.into() })
+}
+
+pub(crate) async fn outcome(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(path): Path<(String, String, String)>,
+) -> Result<Response> {
+    let id = turn_id(&service, &caller, path)?;
+    match service.turns().log(&id).map(|log| log.ended()) {
+        Some(Some(End::Turn(end))) => Ok(json_of(&*end)),
+        Some(Some(End::Refused(error))) => Err(refused(&error)),
+        Some(Some(End::Handover)) => Err(Problem::draining()),
+        Some(None) => Ok(unended(Standing::Running)),
+        None if service.is_queued(&id) => Ok(unended(Standing::Queued)),
+        None => Ok(json_of(&stored(&service, &id).await?)),
+    }
+}
+
+/// Returns the end of a turn of which nothing but its outcome and its messages is left.
+async fn stored(service: &Service, id: &TurnId) -> Result<TurnEnd> {
+    let missing = || Problem::not_found("turn");
+    let store = service.stored().ok_or_else(missing)?;
+    let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
+    let ended = store.outcome(&instance, &id.event).await?.ok_or_else(missing)?;
+    let held = service.open_known(&id.agent, &id.key).await?;
+    let messages = held.messages().await?;
+    let answer =
+        messages.iter().rev().find(|message| message.role() == Role::Assistant && message.turn() == Some(&ended.turn));
+    Ok(TurnEnd::stored(&ended, answer.map(|message| &**message)))
+}
+
+pub(crate) async fn watch(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(path): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let id = turn_id(&service, &caller, path)?;
+    let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or("?"));
+    let Some(log) = service.begun(&id).await else {
+        // Of a turn that has ended long ago, there is the end.
+        let end = stored(&service, &id).await?;
+        let log = Arc::new(Log::new(0));
+        Native::new(&id.event, &log).after(last)?;
+        log.push(Update::Turn(end.clone()), usize::MAX);
+        log.end(End::Turn(Arc::new(end)));
+        let frames = Native::new(&id.event, &log);
+        return Ok(stream(log, 0, frames));
+    };
+    let frames = Native::new(&id.event, &log);
+    let from = frames.after(last)?;
+    Ok(stream(log, from, frames))
+}
+
+pub(crate) async fn cancel(
+    State(service): State<Service>,
+    caller: Caller,
+    Path(path): Path<(String, String, String)>,
+) -> Result<Response> {
+    let id = turn_id(&service, &caller, path)?;
+    if service.turns().log(&id).is_none() && service.stored().is_none() {
+        return Err(Problem::not_found("turn"));
+    }
+    if service.cancel_queued(&id).await? {
+        return Ok(json_of(&Cancelled { cancelled: true }));
+    }
+    let held = service.open_known(&id.agent, &id.key).await?;
+    let cancelled = held.cancel(&id.event).await?;
+    Ok(json_of(&Cancelled { cancelled }))
+}
