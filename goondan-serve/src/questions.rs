@@ -15,8 +15,14 @@ use crate::turns::Turns;
 
 /// The questions that wait for an answer now. They are followed until this is dropped.
 pub(crate) struct Questions {
-    open: Arc<Lock<Vec<LiveQuestion>>>,
+    open: Arc<Open>,
     task: AbortHandle,
+}
+
+struct Open {
+    questions: Lock<Vec<LiveQuestion>>,
+    turns: Arc<Turns>,
+    log_bytes: usize,
 }
 
 impl Drop for Questions {
@@ -25,30 +31,38 @@ impl Drop for Questions {
     }
 }
 
+impl Open {
+    fn asked(&self, question: LiveQuestion) {
+        let Some((id, log)) = self.turns.asking(&question) else {
+            // The conversation is that of another agent, and whose request has led to it is not known.
+            return drop(question.decide(Decision::reject(question.wait().call.clone(), "no one is asked")));
+        };
+        self.turns.tell(&id, &log, Update::Asked(question.told().masked()), self.log_bytes);
+        self.questions.lock().push(question);
+    }
+
+    /// Tells once that a question is answered, or has expired.
+    fn gone(&self, question: &LiveQuestion) {
+        let mut questions = self.questions.lock();
+        let Some(at) = questions.iter().position(|open| open.id() == question.id()) else { return };
+        questions.remove(at);
+        drop(questions);
+        if let Some((id, log)) = self.turns.asking(question) {
+            self.turns.tell(&id, &log, Update::Gone { id: question.id().clone() }, self.log_bytes);
+        }
+    }
+}
+
 impl Questions {
     /// Follows the questions of agents: those who watch a turn are told of its own.
     pub(crate) fn follow(mut updates: BoxStream<'static, LiveUpdate>, turns: Arc<Turns>, log_bytes: usize) -> Self {
-        let open: Arc<Lock<Vec<LiveQuestion>>> = Arc::default();
-        let asked = Arc::clone(&open);
+        let open = Arc::new(Open { questions: Lock::default(), turns, log_bytes });
+        let followed = Arc::clone(&open);
         let task = tokio::spawn(async move {
             while let Some(update) = updates.next().await {
                 match update {
-                    LiveUpdate::Asked(question) => match turns.asking(&question) {
-                        Some((id, log)) => {
-                            turns.tell(&id, &log, Update::Asked(question.told().masked()), log_bytes);
-                            asked.lock().push(question);
-                        }
-                        // The conversation is that of another agent, and whose request has led to it is not known.
-                        None => {
-                            drop(question.decide(Decision::reject(question.wait().call.clone(), "no one is asked")))
-                        }
-                    },
-                    LiveUpdate::Gone(question) => {
-                        asked.lock().retain(|open| open.id() != question.id());
-                        if let Some((id, log)) = turns.asking(&question) {
-                            turns.tell(&id, &log, Update::Gone { id: question.id().clone() }, log_bytes);
-                        }
-                    }
+                    LiveUpdate::Asked(question) => followed.asked(question),
+                    LiveUpdate::Gone(question) => followed.gone(&question),
                     _ => {}
                 }
             }
@@ -58,7 +72,7 @@ impl Questions {
 
     /// Returns those of a conversation.
     pub(crate) fn of(&self, agent: &AgentName, key: &InstanceKey) -> Vec<LiveQuestion> {
-        let open = self.open.lock();
+        let open = self.open.questions.lock();
         open.iter().filter(|question| is_of(question, agent, key) && question.is_open()).cloned().collect()
     }
 
@@ -77,7 +91,11 @@ impl Questions {
                 None => question.wait().call == decision.call,
             };
             match open.iter().find(is_it) {
-                Some(question) => question.decide(decision.into_decision())?,
+                Some(question) => {
+                    question.decide(decision.into_decision())?;
+                    // At once: the turn may end before the task of this is told.
+                    self.open.gone(question);
+                }
                 None => others.push(decision),
             }
         }

@@ -226,6 +226,10 @@ pub(crate) async fn cancel(
     if service.cancel_queued(&id).await? {
         return Ok(json_of(&Cancelled { cancelled: true }));
     }
+    let never_began = |log: Arc<Log>| matches!(log.ended(), Some(End::Turn(end)) if end.turn_id.is_none());
+    if service.turns().log(&id).is_some_and(never_began) {
+        return Ok(json_of(&Cancelled { cancelled: false }));
+    }
     let held = service.open_known(&id.agent, &id.key).await?;
     let cancelled = held.cancel(&id.event).await?;
     Ok(json_of(&Cancelled { cancelled }))

@@ -5,6 +5,7 @@ mod ag_ui;
 mod described;
 mod goldens;
 mod native;
+mod queued;
 mod refused;
 mod statuses;
 mod support;

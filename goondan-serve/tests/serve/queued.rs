@@ -1,0 +1,223 @@
+//! Turns that are accepted before they begin, conversations that are watched, and their end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use goondan::decision::Question;
+use goondan::event::AgentDelegate;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::prelude::*;
+use goondan::store::{FileStore, MemoryQueue, MemoryStore};
+use goondan::{Agent, json};
+use goondan_covers::covers;
+use goondan_serve::Limits;
+use tempfile::TempDir;
+
+use crate::support::{PIECES, Sent, Served, events, hello, paced, text_of};
+
+fn accepted(input: &str) -> goondan::Value {
+    json!({ "input": input, "wait": "accepted" })
+}
+
+/// Serves an agent with files in `at`, and works on its queue.
+async fn served(agent: goondan::agent::AgentBuilder, at: &Path) -> (Served, tokio::task::JoinHandle<()>) {
+    let store = FileStore::in_workspace(at, "main").unwrap();
+    let queue = Arc::new(store.queue().unwrap());
+    let served = Served::with(agent, Arc::new(store), |service| service.queue(queue)).await;
+    let service = served.service.clone();
+    (served, tokio::spawn(async move { service.work().await.unwrap() }))
+}
+
+/// Accepts three turns on which nothing works, and returns their paths.
+async fn accept(at: &Path) -> Vec<String> {
+    let store = FileStore::in_workspace(at, "main").unwrap();
+    let queue = Arc::new(store.queue().unwrap());
+    let (agent, _) = paced();
+    let served = Served::with(agent, Arc::new(store), |service| service.queue(queue)).await;
+    let mut places = Vec::new();
+    for (key, input) in [("ada", "one"), ("ada", "two"), ("bob", "three")] {
+        let response = served.turn(key, &accepted(input), Some(input)).await;
+        places.push(response.headers()["location"].to_str().unwrap().to_owned());
+        assert_eq!(crate::support::json_of(response).await, (202, json!({ "status": "queued" })));
+    }
+    assert_eq!(served.turn("ada", &accepted("one"), Some("one")).await.status(), 202, "it waits already");
+    assert_eq!(served.turn("ada", &accepted("other"), Some("one")).await.status(), 422);
+    assert_eq!(served.get(&format!("{}{}", served.url, places[0])).await, (202, json!({ "status": "queued" })));
+    places
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "SERVE-02", "ONCE-01")]
+async fn what_is_accepted_is_answered_also_by_the_next_process() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path().to_owned();
+    // Of this process nothing is left: its queue is locked as long as a connection is there.
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let places = std::thread::spawn(move || runtime().block_on(accept(&at))).join().unwrap();
+    let (agent, model) = paced();
+    let (served, work) = served(agent, directory.path()).await;
+    model.let_through(3 * PIECES.len());
+    for place in &places {
+        let mut watched = served.client.get(format!("{}{place}/events", served.url)).send().await.unwrap();
+        let told = events(&mut watched, usize::MAX).await;
+        assert_eq!(text_of(&told), PIECES.concat(), "{place}");
+        assert_eq!(served.get(&format!("{}{place}", served.url)).await.1["response"], PIECES.concat());
+    }
+    assert_eq!(model.asked.load(Ordering::SeqCst), 3);
+    let (_, messages) = served.get(&served.at("ada", "/messages")).await;
+    let texts: Vec<_> = messages.as_array().unwrap().iter().map(|message| message["data"]["content"].clone()).collect();
+    assert_eq!((&texts[0], &texts[2]), (&json!("one"), &json!("two")), "in the order in which they were accepted");
+    // The same key is the same turn, whichever way it is sent.
+    let again = served.turn("ada", &json!({ "input": "one", "wait": "result" }), Some("one")).await;
+    assert_eq!(crate::support::json_of(again).await.1["response"], PIECES.concat());
+    assert_eq!(served.turn("ada", &accepted("one"), Some("one")).await.status(), 202);
+    assert_eq!(model.asked.load(Ordering::SeqCst), 3);
+    work.abort();
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn a_turn_that_waits_is_cancelled_once_and_too_many_are_refused() {
+    let (agent, model) = paced();
+    let queue = Arc::new(MemoryQueue::new());
+    let mut limits = Limits::default();
+    limits.waiting = 2;
+    let served = Served::with(agent, Arc::new(MemoryStore::new()), |service| service.queue(queue).limits(limits)).await;
+    let place =
+        |response: &reqwest::Response| format!("{}{}", served.url, response.headers()["location"].to_str().unwrap());
+    let one = place(&served.turn("ada", &accepted("one"), None).await);
+    let two = place(&served.turn("bob", &accepted("two"), None).await);
+    assert_eq!(served.turn("eve", &accepted("three"), None).await.status(), 429);
+    let watching = served.client.get(format!("{one}/events")).send();
+    assert_eq!(served.post(&format!("{one}/cancel"), &json!(null)).await, (200, json!({ "cancelled": true })));
+    assert_eq!(served.post(&format!("{one}/cancel"), &json!(null)).await, (200, json!({ "cancelled": false })));
+    assert_eq!(served.get(&one).await.1["error"]["code"], "E_TURN_CANCELLED");
+    let told = events(&mut watching.await.unwrap(), usize::MAX).await;
+    assert_eq!(told.last().unwrap().json()["error"]["code"], "E_TURN_CANCELLED");
+    assert_eq!(served.turn("eve", &accepted("three"), None).await.status(), 202, "there is room again");
+    let service = served.service.clone();
+    let work = tokio::spawn(async move { service.work().await.unwrap() });
+    model.let_through(2 * PIECES.len());
+    let mut watched = served.client.get(format!("{two}/events")).send().await.unwrap();
+    assert_eq!(text_of(&events(&mut watched, usize::MAX).await), PIECES.concat());
+    served.until_ended().await;
+    assert_eq!(model.asked.load(Ordering::SeqCst), 2);
+    work.abort();
+}
+
+/// Asks now, and starts turns of its own.
+struct Busy(ExtensionApi);
+
+#[goondan::extension(name = "busy")]
+impl Busy {
+    #[init]
+    fn new(api: ExtensionApi) -> Self {
+        Self(api)
+    }
+
+    /// Asks the person.
+    #[tool(effect = once, asks)]
+    async fn ask(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        ctx.ask_live(Question::choose("Heads or tails?", ["heads", "tails"])).await
+    }
+
+    /// Starts another turn.
+    #[tool(effect = once)]
+    async fn go_on(&self) -> Result<String> {
+        self.0.events().delegate(AgentDelegate::new("assistant".parse()?, "more"));
+        Ok("later".into())
+    }
+}
+
+fn busy(script: impl IntoIterator<Item = ScriptItem>) -> goondan::agent::AgentBuilder {
+    Agent::builder("assistant").model(ScriptedModel::new(script)).extension::<Busy>(json!({}))
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "ASK-04")]
+async fn a_live_question_is_told_and_answered_while_the_turn_runs() {
+    let served = Served::new(busy([ScriptItem::call("busy__ask", json!({})), ScriptItem::say("Heads.")])).await;
+    let mut response = served.turn("ada", &hello(), None).await;
+    let mut told: Vec<Sent> = Vec::new();
+    while !told.iter().any(|event| event.json()["type"] == "asked") {
+        let more = events(&mut response, 1).await;
+        assert!(!more.is_empty(), "the turn has ended: {told:?}");
+        told.extend(more);
+    }
+    let decisions = served.at("ada", "/decisions");
+    let (_, waits) = served.get(&decisions).await;
+    assert_eq!(waits[0]["questions"][0]["question"]["text"], "Heads or tails?");
+    assert_eq!(served.post(&served.at("bob", "/decisions"), &json!([{ "call": waits[0]["call"] }])).await.0, 404);
+    let (status, problem) = served.post(&decisions, &json!([{ "call": waits[0]["call"], "value": 7 }])).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("E_DECISION_INVALID")));
+    let decides = json!([{ "id": waits[0]["id"], "call": waits[0]["call"], "value": "heads" }]).to_string();
+    let mut decided = served.client.post(&decisions).body(decides).send().await.unwrap();
+    let whole = events(&mut decided, usize::MAX).await;
+    assert_eq!(whole.last().unwrap().json()["response"], "Heads.");
+    assert!(whole.iter().any(|event| event.json()["type"] == "gone"));
+    told.extend(events(&mut response, usize::MAX).await);
+    assert_eq!(told, whole, "all who watch are told the same");
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "WAKE-01")]
+async fn a_conversation_is_watched_with_all_its_turns() {
+    let script = [ScriptItem::call("busy__go_on", json!({})), ScriptItem::say("one"), ScriptItem::say("two")];
+    let served = Served::new(busy(script)).await;
+    let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    let mut other = served.client.get(served.at("bob", "/events")).send().await.unwrap();
+    let mut turn = served.turn("ada", &hello(), None).await;
+    let whole = events(&mut turn, usize::MAX).await;
+    let mut told = Vec::new();
+    let ends = |told: &[Sent]| told.iter().filter(|event| event.json()["type"] == "turn").count();
+    while ends(&told) < 2 {
+        told.extend(events(&mut watching, 1).await);
+    }
+    let (own, background): (Vec<_>, Vec<_>) = told.into_iter().partition(|event| !event.id.is_empty());
+    assert_eq!(own, whole, "with the places of the turn");
+    let end = background.last().unwrap().json();
+    assert_eq!((&end["response"], &end["background"]["input"]), (&json!("two"), &json!("more")));
+    // One who comes later reads a turn that runs from its beginning. The streams end with the service.
+    served.service.drain(Duration::from_secs(1)).await;
+    assert_eq!(events(&mut other, usize::MAX).await, [], "those of another conversation are not told");
+    let rest = events(&mut watching, usize::MAX).await;
+    assert_eq!(rest, []);
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn one_who_comes_later_watches_from_the_beginning_of_the_turn() {
+    let (agent, model) = paced();
+    let served = Served::new(agent).await;
+    let mut turn = served.turn("ada", &hello(), None).await;
+    model.let_through(2);
+    let mut seen = Vec::new();
+    while text_of(&seen) != PIECES[..2].concat() {
+        seen.extend(events(&mut turn, 1).await);
+    }
+    let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    model.let_through(2);
+    seen.extend(events(&mut turn, usize::MAX).await);
+    served.service.drain(Duration::from_secs(1)).await;
+    assert_eq!(events(&mut watching, usize::MAX).await, seen);
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "SERVE-02")]
+async fn a_conversation_that_is_deleted_is_gone_with_its_keys() {
+    let directory = TempDir::new().unwrap();
+    let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi").repeat()]));
+    let store = FileStore::in_workspace(directory.path(), "main").unwrap();
+    let served = Served::with(agent, Arc::new(store), |service| service).await;
+    let body = json!({ "input": "hello", "wait": "result" });
+    let first = crate::support::json_of(served.turn("ada", &body, Some("k")).await).await.1;
+    let delete = || served.client.delete(served.at("ada", "")).send();
+    assert_eq!(delete().await.unwrap().status(), 204);
+    assert_eq!(served.get(&served.at("ada", "")).await.0, 404);
+    assert_eq!(delete().await.unwrap().status(), 404);
+    let second = crate::support::json_of(served.turn("ada", &body, Some("k")).await).await.1;
+    assert_ne!(first["turnId"], second["turnId"], "the key is free again");
+    assert_eq!(served.get(&served.at("ada", "")).await.1["key"], "ada");
+}
