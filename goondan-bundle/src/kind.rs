@@ -9,10 +9,11 @@ pub(crate) enum Kind {
     Extension,
     Agent,
     Swarm,
+    Server,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Model, Self::Extension, Self::Agent, Self::Swarm];
+    pub(crate) const ALL: [Self; 5] = [Self::Model, Self::Extension, Self::Agent, Self::Swarm, Self::Server];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -20,6 +21,7 @@ impl Kind {
             Self::Extension => "Extension",
             Self::Agent => "Agent",
             Self::Swarm => "Swarm",
+            Self::Server => "Server",
         }
     }
 

@@ -60,7 +60,10 @@ mod read;
 pub use read::{SourcedValue, ValueSource};
 
 mod resource;
-pub use resource::{AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, SwarmResource};
+pub use resource::{
+    AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, ServerPrincipal, ServerResource,
+    SwarmResource,
+};
 
 mod check;
 

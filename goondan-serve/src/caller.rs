@@ -1,42 +1,86 @@
 //! Who sends a request, and what of it that principal may see.
 // SERVE-03
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use goondan_core::{Auth, InstanceKey, Principal};
+use goondan_core::{AgentName, Auth, InstanceKey, Principal};
 
 use crate::problem::{Problem, Result};
 use crate::service::Service;
+use crate::tokens::{Grant, Right};
 
 /// Who sends a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caller {
-    /// The name of the principal; `None` if the service has no tokens.
-    pub(crate) principal: Option<String>,
+    /// `None` if the service has no tokens.
+    grant: Option<Arc<Grant>>,
 }
 
 impl Caller {
-    /// Returns the conversation that a path names. That of another principal is none.
-    pub(crate) fn key(&self, key: &str) -> Result<InstanceKey> {
-        let own = |principal: &String| key.strip_prefix(principal.as_str()).is_some_and(|rest| rest.starts_with(':'));
-        if !self.principal.as_ref().is_none_or(own) {
-            return Err(Problem::not_found("conversation"));
+    /// Returns the name of the principal, if the service has tokens.
+    pub(crate) fn principal(&self) -> Option<&str> {
+        self.grant.as_ref().map(|grant| grant.name())
+    }
+
+    /// Returns the agent that a path names.
+    ///
+    /// # Errors
+    /// 403 for a principal without the right, 404 for an agent that is not served to it.
+    pub(crate) fn agent(&self, service: &Service, name: &str, right: Right) -> Result<AgentName> {
+        if self.grant.as_ref().is_some_and(|grant| !grant.may(right)) {
+            return Err(Problem::right(right));
         }
-        Ok(InstanceKey::new(key)?)
+        let mut served = service.names().into_iter();
+        let agent = served.find(|agent| agent.as_str() == name).filter(|agent| self.sees(agent));
+        agent.ok_or_else(|| Problem::not_found("agent"))
+    }
+
+    /// Returns whether an agent is served to the principal.
+    pub(crate) fn sees(&self, agent: &AgentName) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.has_agent(agent))
+    }
+
+    /// Returns whether a conversation is one of the principal's.
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.has_key(key))
+    }
+
+    /// Returns what all keys of the principal's conversations begin with.
+    pub(crate) fn beginning(&self) -> &str {
+        self.grant.as_ref().map(|grant| grant.beginning()).unwrap_or_default()
+    }
+
+    /// Returns the conversation that a path names. That of another principal is none.
+    pub(crate) fn conversation(
+        &self,
+        service: &Service,
+        (agent, key): (&str, &str),
+        right: Right,
+    ) -> Result<(AgentName, InstanceKey)> {
+        let agent = self.agent(service, agent, right)?;
+        match self.has_key(key) {
+            true => Ok((agent, InstanceKey::new(key)?)),
+            false => Err(Problem::not_found("conversation")),
+        }
     }
 
     /// Returns the conversation that a front end calls `id`.
-    pub(crate) fn key_of(&self, id: &str) -> Result<InstanceKey> {
-        match &self.principal {
-            Some(principal) => Ok(InstanceKey::new(&format!("{principal}:{id}"))?),
-            None => Ok(InstanceKey::new(id)?),
-        }
+    pub(crate) fn chat(
+        &self,
+        service: &Service,
+        (agent, id): (&str, &str),
+        right: Right,
+    ) -> Result<(AgentName, InstanceKey)> {
+        let key = self.grant.as_ref().map_or_else(|| id.to_owned(), |grant| grant.key_of(id));
+        self.conversation(service, (agent, &key), right)
     }
 
     pub(crate) fn auth(&self) -> Option<Auth> {
-        self.principal.as_ref().map(|name| Auth::new(Principal::new("user", name)))
+        self.principal().map(|name| Auth::new(Principal::new("user", name)))
     }
 }
 
@@ -54,8 +98,8 @@ impl FromRequestParts<Service> for Caller {
             };
         };
         let token = text(headers, &AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        let principal = token.and_then(|token| tokens.principal(token.trim())).ok_or_else(Problem::token)?;
-        Ok(Self { principal: Some(principal.to_owned()) })
+        let grant = token.and_then(|token| tokens.grant(token.trim())).ok_or_else(Problem::token)?;
+        Ok(Self { grant: Some(Arc::clone(grant)) })
     }
 }
 

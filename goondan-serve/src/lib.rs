@@ -9,8 +9,8 @@
 //! Each module uses only those above it in this list.
 //!
 //! - `listen`: connections
+//! - `tokens`: who may use a service
 //! - `problem`: errors as HTTP says them
-//! - `tokens`: the tokens of principals
 //! - `agents`: the agents that are served
 //! - `log`: what a turn tells
 //! - `watch`: a log as server-sent events
@@ -61,5 +61,5 @@ pub use agents::{Agents, Held};
 #[cfg(feature = "listen")]
 pub use listen::listen;
 pub use service::Service;
-pub use tokens::Tokens;
+pub use tokens::{Grant, Right, Tokens};
 pub use turns::Limits;

@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use goondan_core::{Error, ErrorCode};
 use serde_json::json;
 
+use crate::tokens::Right;
+
 /// An error, and the status that says what kind of error it is.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -36,6 +38,13 @@ impl Problem {
     /// A request from a page that may not send it.
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         let remedy = "allow the origin of the page with `--cors`, or use the address that the server listens on";
+        Self::of(StatusCode::FORBIDDEN, ErrorCode::SERVE_FORBIDDEN, message, remedy)
+    }
+
+    /// A request that the principal has no right to.
+    pub(crate) fn right(right: Right) -> Self {
+        let message = format!("the token has no right to `{}`", right.as_str());
+        let remedy = "use another token, or give its principal the right";
         Self::of(StatusCode::FORBIDDEN, ErrorCode::SERVE_FORBIDDEN, message, remedy)
     }
 

@@ -93,7 +93,7 @@ async fn answer(service: Service, queue: Arc<dyn Queue>, call: AgentCall) {
     let event = call.event.clone();
     let id = TurnId { agent: call.target.clone(), key: call.instance.clone(), event: event.id.clone() };
     let principal = event.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|of| of.id.clone());
-    let begun = match service.run(principal, id.agent.clone(), id.key.clone(), event).await {
+    let begun = match service.run(principal.as_deref(), id.agent.clone(), id.key.clone(), event).await {
         Ok((_, log)) => ended(&log).await,
         Err(problem) => Err(problem),
     };

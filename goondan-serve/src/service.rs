@@ -48,6 +48,8 @@ pub struct Service {
 
 struct Inner {
     agents: Box<dyn Agents>,
+    /// Those that are served; `None` for all.
+    only: Option<Vec<AgentName>>,
     store: Option<Arc<dyn Store>>,
     queue: Option<Arc<dyn Queue>>,
     turns: Arc<Turns>,
@@ -66,6 +68,7 @@ impl Service {
     pub fn new(agents: impl Agents) -> Self {
         let inner = Inner {
             agents: Box::new(agents),
+            only: None,
             store: None,
             queue: None,
             turns: Arc::default(),
@@ -77,6 +80,12 @@ impl Service {
             background: OnceLock::new(),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// Serves these agents alone. The others can be asked by them.
+    #[must_use]
+    pub fn only(self, agents: impl IntoIterator<Item = AgentName>) -> Self {
+        self.with(|inner| inner.only = Some(agents.into_iter().collect()))
     }
 
     /// Sets the store of the agents. Then outcomes of turns are known after their logs are gone, conversations are
@@ -113,8 +122,7 @@ impl Service {
         self.with(|inner| inner.queue = Some(queue))
     }
 
-    /// Lets only principals with one of these tokens in. Each uses the conversations whose keys begin with its name and
-    /// `:`.
+    /// Lets only principals with one of these tokens in.
     // SERVE-03
     #[must_use]
     pub fn tokens(self, tokens: Tokens) -> Self {
@@ -228,10 +236,13 @@ impl Service {
         self.inner.tokens.as_ref()
     }
 
-    /// Returns the name of an agent.
-    pub(crate) fn agent(&self, name: &str) -> Result<AgentName> {
-        let names = self.agents().names();
-        names.into_iter().find(|known| known.as_str() == name).ok_or_else(|| Problem::not_found("agent"))
+    /// Returns the names of the agents that are served.
+    pub(crate) fn names(&self) -> Vec<AgentName> {
+        let mut names = self.inner.agents.names();
+        if let Some(only) = &self.inner.only {
+            names.retain(|name| only.contains(name));
+        }
+        names
     }
 
     /// Returns the live questions of the turns.
@@ -293,7 +304,7 @@ impl Service {
     /// Begins the turn of an event, unless it runs or has ended.
     pub(crate) async fn run(
         &self,
-        principal: Option<String>,
+        principal: Option<&str>,
         agent: AgentName,
         key: InstanceKey,
         event: AgentEvent,
@@ -301,7 +312,7 @@ impl Service {
         let held = self.open(&agent, &key).await?;
         let id = TurnId { agent, key, event: event.id.clone() };
         let digest = Some(EventDigest::of(&event));
-        let start = Start { digest, principal, stream: held.run_stream(event), held };
+        let start = Start { digest, principal: principal.map(str::to_owned), stream: held.run_stream(event), held };
         let log = self.begin(&id, start, false)?;
         self.accepted(&log).await?;
         Ok((id, log))

@@ -1,24 +1,173 @@
-//! The tokens of principals.
+//! Who may use a service, and for what.
 // SERVE-03
 
+use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use goondan_core::{Error, ErrorCode, Result};
+use goondan_core::{AgentName, Error, ErrorCode, Result};
 use sha2::{Digest, Sha256};
 
-/// The tokens that a service accepts, each of a principal. Only their digests are kept.
+/// The tokens that a service accepts, and what each is good for. Only their digests are kept.
 ///
 /// ```
 /// use goondan_serve::Tokens;
 ///
 /// let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"; // of `test`
 /// let tokens = Tokens::parse(&format!("# who may talk to the agents\nada: {digest}\n"))?;
-/// assert_eq!(tokens.principal("test"), Some("ada"));
-/// assert_eq!(tokens.principal("guess"), None);
+/// assert_eq!(tokens.grant("test").map(|grant| grant.name()), Some("ada"));
+/// assert!(tokens.grant("guess").is_none());
 /// # Ok::<(), goondan::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Tokens(Vec<(String, [u8; 32])>);
+pub struct Tokens(Vec<Arc<Grant>>);
+
+/// A principal, its token, and what that is good for: by default everything, in the conversations whose keys begin with
+/// the name of the principal and `:`.
+///
+/// ```
+/// use goondan_serve::{Grant, Right, Tokens};
+///
+/// let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+/// let support = Grant::new("support", digest)?.keys("*").rights([Right::Read, Right::Decide]);
+/// let tokens = Tokens::from_iter([support]);
+/// # Ok::<(), goondan::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Grant {
+    name: String,
+    token: [u8; 32],
+    /// `None` for all that are served.
+    agents: Option<Vec<AgentName>>,
+    keys: Keys,
+    rights: Vec<Right>,
+}
+
+/// Something that a principal may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Right {
+    /// To run turns, and to cancel them.
+    Turn,
+    /// To see conversations.
+    Read,
+    /// To answer questions.
+    Decide,
+    /// To delete conversations.
+    Delete,
+}
+
+/// The keys of conversations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Keys {
+    One(String),
+    BeginningWith(String),
+}
+
+impl Right {
+    /// All rights.
+    pub const ALL: [Self; 4] = [Self::Turn, Self::Read, Self::Decide, Self::Delete];
+
+    /// Returns the right as bundles write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Read => "read",
+            Self::Decide => "decide",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl Grant {
+    /// Everything, for the principal `name` with the token whose SHA-256 has these hexadecimal digits.
+    ///
+    /// # Errors
+    /// `E_SERVE_TOKENS` when the name has other characters than letters, digits, `-`, `_`, `.` and `@`, or the digest
+    /// is none.
+    pub fn new(name: &str, token_sha256: &str) -> Result<Self> {
+        let token = bytes(token_sha256).filter(|_| is_name(name));
+        let token = token.ok_or_else(|| refuse(&format!("`{name}` is no principal with the digest of a token")))?;
+        let keys = Keys::BeginningWith(format!("{name}:"));
+        Ok(Self { name: name.to_owned(), token, agents: None, keys, rights: Right::ALL.to_vec() })
+    }
+
+    /// Allows these agents alone.
+    #[must_use]
+    pub fn agents(self, agents: impl IntoIterator<Item = AgentName>) -> Self {
+        Self { agents: Some(agents.into_iter().collect()), ..self }
+    }
+
+    /// Allows the conversations with these keys alone. `*` at the end stands for anything, and `{principal}` for the
+    /// name.
+    #[must_use]
+    pub fn keys(self, pattern: &str) -> Self {
+        let pattern = pattern.replace("{principal}", &self.name);
+        let keys = match pattern.strip_suffix('*') {
+            Some(beginning) => Keys::BeginningWith(beginning.to_owned()),
+            None => Keys::One(pattern),
+        };
+        Self { keys, ..self }
+    }
+
+    /// Gives these rights alone.
+    #[must_use]
+    pub fn rights(self, rights: impl IntoIterator<Item = Right>) -> Self {
+        Self { rights: rights.into_iter().collect(), ..self }
+    }
+
+    /// Returns the name of the principal.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn may(&self, right: Right) -> bool {
+        self.rights.contains(&right)
+    }
+
+    pub(crate) fn has_agent(&self, agent: &AgentName) -> bool {
+        self.agents.as_ref().is_none_or(|agents| agents.contains(agent))
+    }
+
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        match &self.keys {
+            Keys::One(one) => one == key,
+            Keys::BeginningWith(beginning) => key.starts_with(beginning),
+        }
+    }
+
+    /// Returns what the keys begin with.
+    pub(crate) fn beginning(&self) -> &str {
+        let (Keys::One(beginning) | Keys::BeginningWith(beginning)) = &self.keys;
+        beginning
+    }
+
+    /// Returns the key of the conversation that a front end calls `id`.
+    pub(crate) fn key_of(&self, id: &str) -> String {
+        match &self.keys {
+            Keys::One(_) => id.to_owned(),
+            Keys::BeginningWith(beginning) => format!("{beginning}{id}"),
+        }
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant").field("name", &self.name).field("rights", &self.rights).finish_non_exhaustive()
+    }
+}
+
+impl FromIterator<Grant> for Tokens {
+    fn from_iter<I: IntoIterator<Item = Grant>>(grants: I) -> Self {
+        Self(grants.into_iter().map(Arc::new).collect())
+    }
+}
+
+impl Extend<Grant> for Tokens {
+    fn extend<I: IntoIterator<Item = Grant>>(&mut self, grants: I) {
+        self.0.extend(grants.into_iter().map(Arc::new));
+    }
+}
 
 impl Tokens {
     /// Reads a file with a line for each principal: its name, `:`, and the SHA-256 of its token in hexadecimal digits.
@@ -40,29 +189,35 @@ impl Tokens {
     /// # Errors
     /// As [`Tokens::read`].
     pub fn parse(text: &str) -> Result<Self> {
-        let mut tokens = Vec::new();
+        let mut tokens = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let read = line.split_once(':').and_then(|(name, digest)| Some((name.trim(), bytes(digest.trim())?)));
-            match read {
-                Some((name, digest)) if is_name(name) => tokens.push((name.to_owned(), digest)),
+            let grant = line.split_once(':').map(|(name, digest)| Grant::new(name.trim(), digest.trim()));
+            match grant {
+                Some(Ok(grant)) => tokens.extend([grant]),
                 _ => return Err(refuse(&format!("line {number} of the tokens is no name and digest"))),
             }
         }
-        if tokens.is_empty() { Err(refuse("there are no tokens")) } else { Ok(Self(tokens)) }
+        if tokens.is_empty() { Err(refuse("there are no tokens")) } else { Ok(tokens) }
     }
 
-    /// Returns the principal whose token this is. It takes as long for every token.
-    pub fn principal(&self, token: &str) -> Option<&str> {
+    /// Returns whether no token is accepted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns what a token is good for, if it is accepted. It takes as long for every token.
+    pub fn grant(&self, token: &str) -> Option<&Arc<Grant>> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
-        for (name, known) in &self.0 {
-            let difference = known.iter().zip(&digest).fold(0, |difference, (known, byte)| difference | (known ^ byte));
+        for grant in &self.0 {
+            let pairs = grant.token.iter().zip(&digest);
+            let difference = pairs.fold(0, |difference, (known, byte)| difference | (known ^ byte));
             if difference == 0 {
-                found = Some(name.as_str());
+                found = Some(grant);
             }
         }
         found

@@ -64,9 +64,9 @@ impl Bundle {
         match Diagnostics::gather(parsed.into_iter().map(|file| file.sink)) {
             Some(errors) => Err(errors),
             None => {
-                let Resources { models, extensions, agents, swarms } = resources;
-                let swarm = swarms.into_iter().next();
-                Ok(Self { path: path.to_owned(), files, root, models, extensions, agents, swarm, warnings })
+                let Resources { models, extensions, agents, swarms, servers } = resources;
+                let (swarm, server) = (swarms.into_iter().next(), servers.into_iter().next());
+                Ok(Self { path: path.to_owned(), files, root, models, extensions, agents, swarm, server, warnings })
             }
         }
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::{did_you_mean, nearest, one_of};
-use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, SwarmResource};
+use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, ServerResource, SwarmResource};
 
 /// Agents and what they need, read from YAML. Every reference in it is resolved.
 ///
@@ -35,6 +35,7 @@ pub struct Bundle {
     extensions: Vec<Arc<ExtensionResource>>,
     agents: Vec<Arc<AgentResource>>,
     swarm: Option<Arc<SwarmResource>>,
+    server: Option<Arc<ServerResource>>,
     warnings: Vec<Diagnostic>,
 }
 
@@ -84,6 +85,12 @@ impl Bundle {
     /// Returns the swarm, if there is one.
     pub fn swarm(&self) -> Option<&SwarmResource> {
         self.swarm.as_deref()
+    }
+
+    /// Returns how the agents are served, if it is written.
+    // SERVE-03
+    pub fn server(&self) -> Option<&ServerResource> {
+        self.server.as_deref()
     }
 
     /// Returns the warnings about the bundle, in the order of the files and their lines.

@@ -23,6 +23,7 @@ pub(super) fn warnings(
             Kind::Agent => unlisted_agent(name, resources)
                 .or_else(|| unbounded_agent(name, resources))
                 .or_else(|| uncached_requests(name, resources)),
+            Kind::Server => open_server(name, resources),
             Kind::Swarm => None,
         }?;
         let warning = Diagnostic::warning(cursor.sink().file(), cursor.place(), message, suggestion);
@@ -108,6 +109,14 @@ fn unlisted_agent(name: &str, resources: &Resources) -> Finding {
             format!("the swarm `{}` does not list the agent `{name}`, so its policy is not for it", swarm.name);
         (message, format!("add `{{ ref: \"Agent/{name}\" }}` to the `agents` of the swarm, or remove it"))
     })
+}
+
+/// SERVE-03: `goondan serve` refuses to start like that, unless it is told who may use it on the command line.
+fn open_server(name: &str, resources: &Resources) -> Finding {
+    let server = resources.servers.iter().find(|server| server.name == *name)?;
+    let listen = server.listen.filter(|listen| !listen.ip().is_loopback() && server.principals.is_empty())?;
+    let message = format!("other machines reach {listen}, and the server `{name}` does not say who may use it");
+    Some((message, "add `principals`, or pass `--token-file` to `goondan serve`".to_owned()))
 }
 
 /// CACHE-01: a provider's cache keeps the beginnings of requests, and these extensions change them.

@@ -35,7 +35,7 @@ impl Entry {
         to_check: &mut ToCheck<'a>,
     ) -> Option<Self> {
         let sha256 = spec.get("sha256");
-        let digest = sha256.as_ref().map(digest);
+        let digest = sha256.as_ref().map(|sha256| digest(sha256, "the library"));
         let cursor = spec.require("entry")?;
         let text = cursor.text()?;
         if let Some(linked) = text.strip_prefix("linked:") {
@@ -90,13 +90,14 @@ fn read_extension(cursor: &Cursor<'_>, extension: &str) -> Option<ExtensionName>
     name.ok()
 }
 
-fn digest(cursor: &Cursor<'_>) -> Option<String> {
+/// Returns a SHA-256 digest, that of what `of` says.
+pub(super) fn digest(cursor: &Cursor<'_>, of: &str) -> Option<String> {
     let text = cursor.text()?;
     let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if text.len() == 64 && digits(text) {
         return Some(text.to_owned());
     }
     let message = format!("{} must be a SHA-256 digest in 64 lower-case hexadecimal digits", cursor.name());
-    cursor.error(ErrorCode::CONFIG_SCHEMA, message, "write what `sha256sum` prints for the library");
+    cursor.error(ErrorCode::CONFIG_SCHEMA, message, format!("write what `sha256sum` prints for {of}"));
     None
 }

@@ -21,6 +21,9 @@ pub use policy::Policy;
 mod swarm;
 pub use swarm::SwarmResource;
 
+mod server;
+pub use server::{ServerPrincipal, ServerResource};
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +31,7 @@ use goondan_core::ErrorCode;
 use goondan_runtime::CassetteMode;
 
 use crate::diagnostic::Diagnostic;
+use crate::kind::Kind;
 use crate::read::{Cursor, Document, Names, Resource};
 
 /// The resources of a bundle, as far as they can be read.
@@ -36,6 +40,7 @@ pub(crate) struct Resources {
     pub(crate) extensions: Vec<Arc<ExtensionResource>>,
     pub(crate) agents: Vec<Arc<AgentResource>>,
     pub(crate) swarms: Vec<Arc<SwarmResource>>,
+    pub(crate) servers: Vec<Arc<ServerResource>>,
 }
 
 /// What is checked when all resources are read, with the places for the errors.
@@ -69,8 +74,11 @@ impl Resources {
         let agents =
             read_all(documents, |document| AgentResource::read(document, names, &models, &extensions, &mut to_check));
         let swarms = read_all(documents, |document| SwarmResource::read(document, names, &agents));
-        deny_second_swarm(documents);
-        (Self { models, extensions, agents, swarms }, to_check)
+        let servers = read_all(documents, |document| ServerResource::read(document, names, &agents));
+        // With two swarms it would be ambiguous which one receives input, with two servers which one listens.
+        deny_second(documents, SwarmResource::KIND);
+        deny_second(documents, ServerResource::KIND);
+        (Self { models, extensions, agents, swarms, servers }, to_check)
     }
 }
 
@@ -78,13 +86,14 @@ fn read_all<'a, T: Resource>(documents: &[Document<'a>], read: impl FnMut(&Docum
     documents.iter().filter(|document| document.kind == T::KIND).filter_map(read).map(Arc::new).collect()
 }
 
-/// With two swarms it would be ambiguous which one receives input.
-fn deny_second_swarm(documents: &[Document<'_>]) {
-    let mut swarms = documents.iter().filter(|document| document.kind == SwarmResource::KIND);
-    let first = swarms.next().and_then(|document| document.name.as_ref()).map(|name| name.location());
-    for name in swarms.filter_map(|document| document.name.as_ref()) {
+/// Reports resources of a kind of which a bundle has one at most.
+fn deny_second(documents: &[Document<'_>], kind: Kind) {
+    let mut all = documents.iter().filter(|document| document.kind == kind);
+    let first = all.next().and_then(|document| document.name.as_ref()).map(|name| name.location());
+    for name in all.filter_map(|document| document.name.as_ref()) {
         let first = first.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
-        let message = format!("there is another Swarm{first}, and a bundle has one at most");
-        name.error(ErrorCode::CONFIG_SCHEMA, message, "keep one Swarm, or move the other to a bundle of its own");
+        let message = format!("there is another {kind}{first}, and a bundle has one at most");
+        let remedy = format!("keep one {kind}, or move the other to a bundle of its own");
+        name.error(ErrorCode::CONFIG_SCHEMA, message, remedy);
     }
 }

@@ -76,6 +76,11 @@ fn describe(field_type: &FieldType) -> String {
         FieldType::NonEmptyText => "text that is not empty".to_owned(),
         FieldType::Name => "a name".to_owned(),
         FieldType::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
+        FieldType::Choices(words) => {
+            let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
+            format!("a list of {}", words.join(", "))
+        }
+        FieldType::Address => "an IP address and a port".to_owned(),
         FieldType::Provider => "the name of a provider that the program has".to_owned(),
         FieldType::Kind => Kind::ALL.map(|kind| format!("`{kind}`")).join(", "),
         FieldType::Path => "a path".to_owned(),

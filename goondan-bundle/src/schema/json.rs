@@ -100,6 +100,10 @@ fn of_type(field_type: &FieldType, kind: Kind) -> Map<String, Value> {
         FieldType::NonEmptyText => json!({ "type": "string", "pattern": r"\S" }),
         FieldType::Name => json!({ "type": "string", "pattern": format!("^{NAME}$"), "maxLength": 63 }),
         FieldType::Choice(words) => json!({ "enum": words }),
+        FieldType::Choices(words) => json!({ "type": "array", "items": { "enum": words } }),
+        FieldType::Address => {
+            json!({ "type": "string", "pattern": r"^(\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]):\d{1,5}$" })
+        }
         FieldType::Kind => json!({ "const": kind.as_str() }),
         FieldType::Path => json!({ "type": "string", "pattern": PATH }),
         FieldType::Entry => {

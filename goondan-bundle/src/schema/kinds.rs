@@ -186,6 +186,129 @@ pub(crate) static SWARM: MapSchema = MapSchema {
     ],
 };
 
+pub(crate) static SERVER: MapSchema = MapSchema {
+    about: "How `goondan serve` serves the agents. A bundle has at most one server, and needs none.",
+    fields: &[
+        FieldSchema {
+            name: "listen",
+            required: false,
+            example: "listen: \"127.0.0.1:7717\"",
+            about: "The address to listen on. Others than those of the machine itself need principals. Defaults to 127.0.0.1:7717.",
+            field_type: FieldType::Address,
+        },
+        FieldSchema {
+            name: "agents",
+            required: false,
+            example: "agents: [ \"Agent/<name>\" ]",
+            about: "The agents that are served. Defaults to all agents of the bundle.",
+            field_type: FieldType::References(Kind::Agent),
+        },
+        FieldSchema {
+            name: "principals",
+            required: false,
+            example: "principals: [ { name: ada, tokenSha256: <digest> } ]",
+            about: "Those who may use it. Without any, the machine itself may.",
+            field_type: FieldType::List { of: &PRINCIPAL, at_least: 1 },
+        },
+        FieldSchema {
+            name: "limits",
+            required: false,
+            example: "limits: { turns: 256 }",
+            about: "How much is served at once.",
+            field_type: FieldType::Map(&LIMITS),
+        },
+        FieldSchema {
+            name: "ui",
+            required: false,
+            example: "ui: { onDisconnect: cancel }",
+            about: "What pages of AI SDK UI mean.",
+            field_type: FieldType::Map(&UI),
+        },
+    ],
+};
+
+pub(crate) static PRINCIPAL: MapSchema = MapSchema {
+    about: "One who may use a server, by a token.",
+    fields: &[
+        FieldSchema {
+            name: "name",
+            required: true,
+            example: "name: ada",
+            about: "Its name: letters, digits, `-`, `_`, `.` and `@`.",
+            field_type: FieldType::NonEmptyText,
+        },
+        FieldSchema {
+            name: "tokenSha256",
+            required: true,
+            example: "tokenSha256: <digest>",
+            about: "The SHA-256 of its token.",
+            field_type: FieldType::Digest,
+        },
+        FieldSchema {
+            name: "agents",
+            required: false,
+            example: "agents: [ \"Agent/<name>\" ]",
+            about: "The agents that it may use. Defaults to all that are served.",
+            field_type: FieldType::References(Kind::Agent),
+        },
+        FieldSchema {
+            name: "instances",
+            required: false,
+            example: "instances: \"{principal}:*\"",
+            about: "The keys of the conversations that it may use: `*` at the end stands for anything, and `{principal}` for its name. Defaults to `{principal}:*`.",
+            field_type: FieldType::NonEmptyText,
+        },
+        FieldSchema {
+            name: "may",
+            required: false,
+            example: "may: [ turn, read, decide ]",
+            about: "Its rights: `turn` to run and cancel turns, `read` to see conversations, `decide` to answer questions, `delete` to delete conversations. Defaults to all.",
+            field_type: FieldType::Choices(&RIGHTS),
+        },
+    ],
+};
+
+/// What a principal may do.
+pub(crate) const RIGHTS: [&str; 4] = ["turn", "read", "decide", "delete"];
+
+pub(crate) static LIMITS: MapSchema = MapSchema {
+    about: "How much a server serves at once.",
+    fields: &[
+        FieldSchema {
+            name: "turns",
+            required: false,
+            example: "turns: 256",
+            about: "The most turns that run at the same time. Defaults to 256.",
+            field_type: FieldType::Positive,
+        },
+        FieldSchema {
+            name: "perPrincipal",
+            required: false,
+            example: "perPrincipal: 16",
+            about: "The most turns of one principal that run or are queued. Defaults to 16.",
+            field_type: FieldType::Positive,
+        },
+        FieldSchema {
+            name: "bodyBytes",
+            required: false,
+            example: "bodyBytes: 8388608",
+            about: "The most bytes of the body of a request. Defaults to 8388608.",
+            field_type: FieldType::Positive,
+        },
+    ],
+};
+
+pub(crate) static UI: MapSchema = MapSchema {
+    about: "What pages of AI SDK UI mean.",
+    fields: &[FieldSchema {
+        name: "onDisconnect",
+        required: false,
+        example: "onDisconnect: continue",
+        about: "What it means for a turn that the page which asked for it goes away: `continue`, so that the page may come back, or `cancel`, as `stop()` of the page does. Defaults to `continue`.",
+        field_type: FieldType::Choice(&["continue", "cancel"]),
+    }],
+};
+
 pub(crate) static MEMBER: MapSchema = MapSchema {
     about: "An agent of a swarm.",
     fields: &[FieldSchema {

@@ -6,7 +6,9 @@ mod document;
 pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE, VALUE, VALUE_FROM};
 
 mod kinds;
-pub(crate) use kinds::{AGENT, ANSWER, EXTENSION, MEMBER, MODEL, POLICY, SWARM, USE};
+pub(crate) use kinds::{
+    AGENT, ANSWER, EXTENSION, LIMITS, MEMBER, MODEL, POLICY, PRINCIPAL, RIGHTS, SERVER, SWARM, UI, USE,
+};
 
 mod model;
 pub(crate) use model::model_spec;
@@ -49,6 +51,10 @@ pub(crate) enum FieldType {
     Name,
     /// One of a few words.
     Choice(&'static [&'static str]),
+    /// A list of some words of a few.
+    Choices(&'static [&'static str]),
+    /// An IP address and a port.
+    Address,
     /// The word for the kind of the document.
     Kind,
     /// A path below the directory of the bundle.
@@ -103,6 +109,7 @@ impl Kind {
             Self::Extension => &EXTENSION,
             Self::Agent => &AGENT,
             Self::Swarm => &SWARM,
+            Self::Server => &SERVER,
         }
     }
 }

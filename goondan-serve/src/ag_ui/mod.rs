@@ -14,6 +14,7 @@ use crate::native::event_id;
 use crate::native::instances::decided;
 use crate::problem::Result;
 use crate::service::Service;
+use crate::tokens::Right;
 use crate::watch::stream;
 use events::Run;
 use input::{Asked, RunInput};
@@ -25,18 +26,20 @@ pub(crate) async fn run(
     Path(agent): Path<String>,
     Body(input): Body<RunInput>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key_of(&input.thread_id)?);
+    let chat = (agent.as_str(), input.thread_id.as_str());
     let run = Run::new(&input.thread_id, &input.run_id, input.history());
     let events = Teller::new(run, format!("{}-", input.run_id));
     Ok(match input.asked()? {
         Asked::Input(mut event) => {
+            let (agent, key) = caller.chat(&service, chat, Right::Turn)?;
             event.source = EventSource::new("connector", "ag-ui");
             event.auth = caller.auth();
             let event = event.with_id(event_id("ag-ui", &caller, (agent.as_str(), key.as_str()), &input.run_id));
-            let (_, log) = service.run(caller.principal, agent, key, event).await?;
+            let (_, log) = service.run(caller.principal(), agent, key, event).await?;
             stream(log, 0, events)
         }
         Asked::Decisions { decisions, calls } => {
+            let (agent, key) = caller.chat(&service, chat, Right::Decide)?;
             let (_, log) = decided(&service, &caller, agent, key, decisions).await?;
             stream(log, 0, events.going_on(calls))
         }

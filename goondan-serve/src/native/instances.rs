@@ -22,6 +22,7 @@ use crate::log::Log;
 use crate::problem::{Problem, Result};
 use crate::schemas;
 use crate::service::Service;
+use crate::tokens::Right;
 use crate::turns::{Start, TurnId};
 
 /// The time in which a conversation closes whose last handle was dropped.
@@ -57,7 +58,8 @@ enum Waiting {
 
 /// Opens the conversation that a path names.
 async fn conversation(service: &Service, caller: &Caller, (agent, key): (String, String)) -> Result<Held> {
-    service.open_known(&service.agent(&agent)?, &caller.key(&key)?).await
+    let (agent, key) = caller.conversation(service, (&agent, &key), Right::Read)?;
+    service.open_known(&agent, &key).await
 }
 
 pub(crate) async fn waits(
@@ -65,7 +67,7 @@ pub(crate) async fn waits(
     caller: Caller,
     Path(path): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&path.0)?, caller.key(&path.1)?);
+    let (agent, key) = caller.conversation(&service, (&path.0, &path.1), Right::Read)?;
     let held = service.open_known(&agent, &key).await?;
     let live = service.questions().of(&agent, &key);
     let waiting: Vec<_> = match live.is_empty() {
@@ -82,7 +84,7 @@ pub(crate) async fn decide(
     Path((agent, key)): Path<(String, String)>,
     Body(decisions): Body<Vec<Deciding>>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Decide)?;
     let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
     Ok(turns::streamed(&id, log))
 }
@@ -107,7 +109,7 @@ pub(crate) async fn decided(
         return Err(Error::new(ErrorCode::NOT_WAITING, message).suggest("ask what waits: `GET …/decisions`").into());
     };
     let digest = held.interrupted_digest().await?;
-    let by = caller.principal.clone();
+    let by = caller.principal().map(str::to_owned);
     let decisions = decisions.into_iter().map(|decision| match &by {
         Some(by) => decision.into_decision().by(Principal::new("user", by)),
         None => decision.into_decision(),
@@ -130,8 +132,9 @@ pub(crate) async fn messages(
     Ok(json_of(&messages.iter().map(|message| &**message).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn agents(State(service): State<Service>, _: Caller) -> Response {
-    json_of(&AgentList { agents: service.agents().names() })
+pub(crate) async fn agents(State(service): State<Service>, caller: Caller) -> Response {
+    let agents = service.names().into_iter().filter(|agent| caller.sees(agent));
+    json_of(&AgentList { agents: agents.collect() })
 }
 
 pub(crate) async fn list(
@@ -140,13 +143,12 @@ pub(crate) async fn list(
     Path(agent): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response> {
-    let agent = service.agent(&agent)?;
+    let agent = caller.agent(&service, &agent, Right::Read)?;
     let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
-    let prefix = caller.principal.as_ref().map(|principal| format!("{principal}:")).unwrap_or_default();
-    let mut wanted = InstanceQuery::new().agent(agent.clone()).key_prefix(prefix).limit(100);
+    let mut wanted = InstanceQuery::new().agent(agent.clone()).key_prefix(caller.beginning()).limit(100);
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         wanted = match &*name {
-            "after" => wanted.after(InstanceId { agent: agent.clone(), key: caller.key(&value)? }),
+            "after" => wanted.after(InstanceId { agent: agent.clone(), key: InstanceKey::new(&value)? }),
             "limit" => match value.parse() {
                 Ok(limit @ 1..=1000) => wanted.limit(limit),
                 _ => return Err(Problem::request("`limit` is a number from 1 to 1000")),
@@ -158,7 +160,9 @@ pub(crate) async fn list(
             }
         };
     }
-    let found = store.list(&wanted).await?;
+    let mut found = store.list(&wanted).await?;
+    // A principal with one key alone.
+    found.instances.retain(|found| caller.has_key(found.id.key.as_str()));
     Ok(json_of(&InstanceList { instances: found.instances, next: found.next.map(|next| next.key) }))
 }
 
@@ -174,7 +178,7 @@ pub(crate) async fn show(
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
     match service.listed(&agent, &key).await {
         Ok(found) => Ok(json_of(&found)),
         Err(problem) => Err(problem.unwrap_or_else(|| Problem::not_found("list of conversations"))),
@@ -186,7 +190,7 @@ pub(crate) async fn delete(
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Delete)?;
     let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
     if service.turns().running(&agent, &key).is_some() {
         let message = "a turn of the conversation runs";
@@ -218,7 +222,7 @@ pub(crate) async fn events(
     if service.is_draining() {
         return Err(Problem::draining());
     }
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
     let feed = service.feed(InstanceId { agent: agent.clone(), key: key.clone() });
     let begun = service.turns().running(&agent, &key).into_iter().flat_map(|(id, log)| {
         let epoch = Some(log.epoch());

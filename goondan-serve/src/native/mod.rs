@@ -25,7 +25,7 @@ pub(crate) fn json_of(value: &impl Serialize) -> Response {
 // SERVE-02
 pub(crate) fn event_id(interface: &str, caller: &Caller, id: (&str, &str), key: &str) -> EventId {
     let mut digest = Sha256::new();
-    for text in [interface, caller.principal.as_deref().unwrap_or_default(), id.0, id.1, key] {
+    for text in [interface, caller.principal().unwrap_or_default(), id.0, id.1, key] {
         digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
         digest.update(text.as_bytes());
     }

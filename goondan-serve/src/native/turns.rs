@@ -20,6 +20,7 @@ use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::schemas;
 use crate::service::{Service, refused};
+use crate::tokens::Right;
 use crate::turns::TurnId;
 use crate::watch::{Native, stream};
 
@@ -98,7 +99,7 @@ pub(crate) async fn run(
     headers: HeaderMap,
     Body(body): Body<TurnBody>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key(&key)?);
+    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Turn)?;
     let TurnBody { input, content, metadata, answer, wait } = body;
     let mut event = match (input, content) {
         (Some(input), None) => AgentEvent::input(input),
@@ -115,10 +116,10 @@ pub(crate) async fn run(
     }
     if let Awaited::Accepted = wait {
         let id = TurnId { agent, key, event: event.id.clone() };
-        service.accept(&id, caller.principal.as_deref(), event).await?;
+        service.accept(&id, caller.principal(), event).await?;
         return Ok(located(&id, unended(Standing::Queued)));
     }
-    let (id, log) = service.run(caller.principal, agent, key, event).await?;
+    let (id, log) = service.run(caller.principal(), agent, key, event).await?;
     match wait {
         Awaited::Result => Ok(located(&id, json_of(&*end_of(&log).await?))),
         _ => Ok(streamed(&id, log)),
@@ -158,8 +159,14 @@ fn escaped(key: &str) -> String {
 }
 
 /// Returns the turn that a path names.
-fn turn_id(service: &Service, caller: &Caller, (agent, key, event): (String, String, String)) -> Result<TurnId> {
-    Ok(TurnId { agent: service.agent(&agent)?, key: caller.key(&key)?, event: event.into() })
+fn turn_id(
+    service: &Service,
+    caller: &Caller,
+    (agent, key, event): (String, String, String),
+    right: Right,
+) -> Result<TurnId> {
+    let (agent, key) = caller.conversation(service, (&agent, &key), right)?;
+    Ok(TurnId { agent, key, event: event.into() })
 }
 
 pub(crate) async fn outcome(
@@ -167,7 +174,7 @@ pub(crate) async fn outcome(
     caller: Caller,
     Path(path): Path<(String, String, String)>,
 ) -> Result<Response> {
-    let id = turn_id(&service, &caller, path)?;
+    let id = turn_id(&service, &caller, path, Right::Read)?;
     match service.turns().log(&id).map(|log| log.ended()) {
         Some(Some(End::Turn(end))) => Ok(json_of(&*end)),
         Some(Some(End::Refused(error))) => Err(refused(&error)),
@@ -197,7 +204,7 @@ pub(crate) async fn watch(
     Path(path): Path<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response> {
-    let id = turn_id(&service, &caller, path)?;
+    let id = turn_id(&service, &caller, path, Right::Read)?;
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or("?"));
     let Some(log) = service.begun(&id).await else {
         // Of a turn that has ended long ago, there is the end.
@@ -219,7 +226,7 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path(path): Path<(String, String, String)>,
 ) -> Result<Response> {
-    let id = turn_id(&service, &caller, path)?;
+    let id = turn_id(&service, &caller, path, Right::Turn)?;
     if service.turns().log(&id).is_none() && service.stored().is_none() {
         return Err(Problem::not_found("turn"));
     }

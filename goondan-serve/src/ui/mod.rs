@@ -21,6 +21,7 @@ use crate::native::turns::Cancelled;
 use crate::native::{event_id, json_of};
 use crate::problem::{Problem, Result};
 use crate::service::Service;
+use crate::tokens::Right;
 use crate::turns::TurnId;
 use crate::watch::stream;
 use chat::{Asked, Chat};
@@ -33,18 +34,18 @@ pub(crate) async fn post(
     Path(agent): Path<String>,
     Body(chat): Body<Chat>,
 ) -> Result<Response> {
-    let agent = service.agent(&agent)?;
-    let key = caller.key_of(&chat.id)?;
     Ok(match chat.asked()? {
         Asked::Input { mut event, message, again } => {
+            let (agent, key) = caller.chat(&service, (&agent, &chat.id), Right::Turn)?;
             event.source = EventSource::new("connector", "ai-sdk");
             event.auth = caller.auth();
             let base = event_id("ai-sdk", &caller, (agent.as_str(), key.as_str()), message);
             let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
-            let (id, log) = service.run(caller.principal, agent, key, event).await?;
+            let (id, log) = service.run(caller.principal(), agent, key, event).await?;
             answer(page_of(&id), log)
         }
         Asked::Decisions { decisions, calls } => {
+            let (agent, key) = caller.chat(&service, (&agent, &chat.id), Right::Decide)?;
             let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
             answer(page_of(&id).going_on(calls), log)
         }
@@ -115,7 +116,7 @@ pub(crate) async fn resume(
     caller: Caller,
     Path((agent, id)): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key_of(&id)?);
+    let (agent, key) = caller.chat(&service, (&agent, &id), Right::Read)?;
     match service.turns().running(&agent, &key) {
         Some((id, log)) => Ok(answer(page_of(&id), log)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
@@ -128,7 +129,7 @@ pub(crate) async fn cancel(
     caller: Caller,
     Path((agent, id)): Path<(String, String)>,
 ) -> Result<Response> {
-    let (agent, key) = (service.agent(&agent)?, caller.key_of(&id)?);
+    let (agent, key) = caller.chat(&service, (&agent, &id), Right::Turn)?;
     let cancelled = match service.turns().running(&agent, &key) {
         Some((id, _)) => service.open(&agent, &key).await?.cancel(&id.event).await?,
         None => false,
