@@ -56,6 +56,7 @@ struct Inner {
     tokens: Option<Tokens>,
     origins: Vec<String>,
     limits: Limits,
+    cancels_on_disconnect: bool,
     draining: AtomicBool,
     /// Followed since the first turn.
     questions: OnceLock<Questions>,
@@ -75,6 +76,7 @@ impl Service {
             tokens: None,
             origins: Vec::new(),
             limits: Limits::default(),
+            cancels_on_disconnect: false,
             draining: AtomicBool::new(false),
             questions: OnceLock::new(),
             background: OnceLock::new(),
@@ -139,6 +141,13 @@ impl Service {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.with(|inner| inner.limits = limits)
+    }
+
+    /// Sets whether a turn is cancelled when the page of AI SDK UI goes away that asked for it: `stop()` of a page ends
+    /// its turn then, and so does a reload.
+    #[must_use]
+    pub fn cancel_on_disconnect(self, cancels: bool) -> Self {
+        self.with(|inner| inner.cancels_on_disconnect = cancels)
     }
 
     /// Changes a service that is not in use yet.
@@ -218,6 +227,10 @@ impl Service {
 
     pub(crate) fn turns(&self) -> &Arc<Turns> {
         &self.inner.turns
+    }
+
+    pub(crate) fn cancels_on_disconnect(&self) -> bool {
+        self.inner.cancels_on_disconnect
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -30,16 +30,22 @@ pub(crate) trait Frames: Send + 'static {
 
 /// Returns a response that streams the log from the number `from` on, and is complete when the turn is.
 pub(crate) fn stream(log: Arc<Log>, from: u64, frames: impl Frames) -> Response {
-    struct Watcher<F> {
+    stream_with(log, from, frames, ())
+}
+
+/// The same, with something that is dropped when the stream ends, or its reader goes away.
+pub(crate) fn stream_with(log: Arc<Log>, from: u64, frames: impl Frames, held: impl Send + 'static) -> Response {
+    struct Watcher<F, H> {
         log: Arc<Log>,
         changes: tokio::sync::watch::Receiver<()>,
         next: u64,
         frames: F,
         events: VecDeque<Event>,
         is_over: bool,
+        _held: H,
     }
     let changes = log.changes();
-    let watcher = Watcher { log, changes, next: from, frames, events: VecDeque::new(), is_over: false };
+    let watcher = Watcher { log, changes, next: from, frames, events: VecDeque::new(), is_over: false, _held: held };
     let events = unfold(watcher, |mut watcher| async move {
         loop {
             if let Some(event) = watcher.events.pop_front() {

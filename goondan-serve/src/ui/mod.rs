@@ -23,7 +23,7 @@ use crate::problem::{Problem, Result};
 use crate::service::Service;
 use crate::tokens::Right;
 use crate::turns::TurnId;
-use crate::watch::stream;
+use crate::watch::stream_with;
 use chat::{Asked, Chat};
 use chunks::Page;
 
@@ -42,12 +42,12 @@ pub(crate) async fn post(
             let base = event_id("ai-sdk", &caller, (agent.as_str(), key.as_str()), message);
             let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
             let (id, log) = service.run(caller.principal(), agent, key, event).await?;
-            answer(page_of(&id), log)
+            answer(page_of(&id), Arc::clone(&log), leaving(&service, id, log))
         }
         Asked::Decisions { decisions, calls } => {
             let (agent, key) = caller.chat(&service, (&agent, &chat.id), Right::Decide)?;
             let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
-            answer(page_of(&id).going_on(calls), log)
+            answer(page_of(&id).going_on(calls), Arc::clone(&log), leaving(&service, id, log))
         }
     })
 }
@@ -118,7 +118,7 @@ pub(crate) async fn resume(
 ) -> Result<Response> {
     let (agent, key) = caller.chat(&service, (&agent, &id), Right::Read)?;
     match service.turns().running(&agent, &key) {
-        Some((id, log)) => Ok(answer(page_of(&id), log)),
+        Some((id, log)) => Ok(answer(page_of(&id), Arc::clone(&log), leaving(&service, id, log))),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
@@ -142,8 +142,36 @@ fn page_of(id: &TurnId) -> Teller<Page> {
     Teller::new(Page { message: id.event.clone() }, String::new())
 }
 
-fn answer(chunks: Teller<Page>, log: Arc<Log>) -> Response {
-    let mut response = stream(log, 0, chunks);
+/// Cancels a turn when it is dropped before the end of that.
+struct Leaving {
+    service: Service,
+    id: TurnId,
+    log: Arc<Log>,
+}
+
+/// Returns what cancels a turn when the page goes away, if the service is configured so.
+fn leaving(service: &Service, id: TurnId, log: Arc<Log>) -> Option<Leaving> {
+    service.cancels_on_disconnect().then(|| Leaving { service: service.clone(), id, log })
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if self.log.ended().is_some() || self.service.is_draining() {
+            return;
+        }
+        let (service, id) = (self.service.clone(), self.id.clone());
+        tokio::spawn(async move {
+            if let Ok(held) = service.open(&id.agent, &id.key).await
+                && let Err(error) = held.cancel(&id.event).await
+            {
+                tracing::warn!(turn = %id.event, "a page has gone away, and its turn goes on: {error}");
+            }
+        });
+    }
+}
+
+fn answer(chunks: Teller<Page>, log: Arc<Log>, leaving: Option<Leaving>) -> Response {
+    let mut response = stream_with(log, 0, chunks, leaving);
     let version = HeaderName::from_static("x-vercel-ai-ui-message-stream");
     response.headers_mut().insert(version, HeaderValue::from_static("v1"));
     response

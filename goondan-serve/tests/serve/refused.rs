@@ -6,7 +6,7 @@ use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::MemoryStore;
 use goondan::{Agent, Value, json};
 use goondan_covers::covers;
-use goondan_serve::{Limits, Service, Tokens};
+use goondan_serve::{Grant, Limits, Right, Service, Tokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -182,4 +182,33 @@ async fn connections_that_say_nothing_or_nonsense_end() {
     drop(stop);
     server.await.unwrap();
     assert!(TcpStream::connect(&address).await.is_err(), "nothing is accepted any more");
+}
+
+#[tokio::test]
+#[covers("SERVE-03")]
+async fn a_token_is_good_for_what_it_was_given() {
+    let digest = |token: &str| match token {
+        "one" => "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed",
+        _ => "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3",
+    };
+    let support = Grant::new("support", digest("one")).unwrap().keys("*").rights([Right::Read, Right::Decide]);
+    let other = Grant::new("bob", digest("two")).unwrap().keys("desk").agents(["other".parse().unwrap()]);
+    let tokens = Tokens::from_iter([support, other]);
+    let served = Served::with(agent(), Arc::new(MemoryStore::new()), |service| service.tokens(tokens)).await;
+    let send = async |method: reqwest::Method, path: &str, token: &str, body: &Value| {
+        let url = format!("{}{path}", served.url);
+        let request = served.client.request(method, url).bearer_auth(token).body(body.to_string());
+        json_of(request.send().await.unwrap()).await
+    };
+    let (get, post, delete) = (reqwest::Method::GET, reqwest::Method::POST, reqwest::Method::DELETE);
+    let at = |key: &str, rest: &str| format!("/v1/agents/assistant/instances/{key}{rest}");
+    let (status, problem) = send(post.clone(), &at("ada", "/turns"), "one", &hello()).await;
+    assert_eq!((status, &problem["code"]), (403, &json!("E_SERVE_FORBIDDEN")), "{problem}");
+    assert_eq!(send(delete, &at("ada", ""), "one", &Value::Null).await.0, 403);
+    assert_eq!(send(get.clone(), &at("ada", "/messages"), "one", &Value::Null).await.0, 404, "it may look");
+    assert_eq!(send(post.clone(), &at("ada", "/decisions"), "one", &json!([])).await.0, 404, "and decide");
+    assert_eq!(send(get.clone(), "/v1/agents", "one", &Value::Null).await.1["agents"], json!(["assistant"]));
+    assert_eq!(send(get, "/v1/agents", "two", &Value::Null).await.1["agents"], json!([]), "that of another agent");
+    assert_eq!(send(post, &at("desk", "/turns"), "two", &hello()).await.0, 404);
+    assert!(Grant::new("a b", digest("one")).is_err() && Grant::new("ada", "00").is_err());
 }

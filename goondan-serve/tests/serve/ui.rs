@@ -178,3 +178,23 @@ async fn an_answer_is_made_again_and_a_failure_that_may_pass_is_tried_again() {
     let (_, messages) = served.get(&served.at("c1", "/messages")).await;
     assert_eq!(messages.as_array().unwrap().len(), 2, "one input, one answer");
 }
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn a_page_that_goes_away_cancels_its_turn_where_it_is_configured_so() {
+    let (agent, model) = paced();
+    let store = std::sync::Arc::new(goondan::store::MemoryStore::new());
+    let served = Served::with(agent, store, |service| service.cancel_on_disconnect(true)).await;
+    let url = format!("{}/v1/agents/assistant/ui", served.url);
+    let body = chat("c1", json!([says("m1", "hello")])).to_string();
+    let mut page = served.client.post(&url).body(body).send().await.unwrap();
+    model.let_through(1);
+    events(&mut page, 1).await;
+    let mut other = served.client.get(served.at("c1", "/events")).send().await.unwrap();
+    drop(page);
+    let mut told = Vec::new();
+    while !told.iter().any(|event: &crate::support::Sent| event.json()["type"] == "turn") {
+        told.extend(events(&mut other, 1).await);
+    }
+    assert_eq!(told.last().unwrap().json()["error"]["code"], "E_TURN_CANCELLED");
+}
