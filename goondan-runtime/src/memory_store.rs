@@ -223,6 +223,11 @@ impl Store for MemoryStore {
         Box::pin(std::future::ready(deleted))
     }
 
+    fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {
+        let messages = self.instances.lock().get(instance).map(MemoryInstance::messages).transpose();
+        Box::pin(std::future::ready(messages))
+    }
+
     fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {
         let instances = self.instances.lock();
         let ended = instances.get(instance).and_then(|stored| stored.ended.by_event.get(event).cloned());

@@ -25,6 +25,7 @@
 //! - `front_end`: a turn, for front ends
 //! - `schemas`, `operation`: the description of the routes
 //! - `native`: the native interface
+//! - `page`: a page for trying the agents out
 //! - `ui`, `ag_ui`: those of AI SDK UI and of AG-UI
 //! - `router`: the routes
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -46,6 +47,7 @@ mod listen;
 mod log;
 mod native;
 mod operation;
+mod page;
 mod problem;
 mod questions;
 mod queue;

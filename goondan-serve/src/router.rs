@@ -20,7 +20,7 @@ use crate::operation::{Operation, document};
 use crate::problem::Problem;
 use crate::service::Service;
 use crate::ui::chat::Chat;
-use crate::{ag_ui, schemas, ui};
+use crate::{ag_ui, page, schemas, ui};
 
 /// A route, and its description.
 struct Route {
@@ -61,7 +61,7 @@ fn routes() -> Vec<Route> {
     add(instance, "get", get(instances::show), operation);
     let operation = Operation::new("Deletes a conversation for good.").is_empty(204).refuses(&[404, 409]);
     add(instance, "delete", delete(instances::delete), operation);
-    let operation = Operation::new("Its messages, when no turn runs.").answers::<Vec<schemas::Message>>(200);
+    let operation = Operation::new("Its messages.").answers::<Vec<schemas::Message>>(200);
     add(&at("/messages"), "get", get(instances::messages), operation.refuses(&[404]));
     let operation = Operation::new("All turns of the conversation, from now on.").streams().refuses(&[404, 503]);
     add(&at("/events"), "get", get(instances::events), operation);
@@ -108,7 +108,11 @@ fn routes() -> Vec<Route> {
 impl Service {
     /// Returns the routes, for a program of its own: `router.nest("/agents", service.router())` has them below a path.
     pub fn router(&self) -> Router {
-        let router = routes().into_iter().fold(Router::new(), |router, route| router.route(&route.path, route.handler));
+        let router = match self.has_page() {
+            true => Router::new().route("/", get(page::page)),
+            false => Router::new(),
+        };
+        let router = routes().into_iter().fold(router, |router, route| router.route(&route.path, route.handler));
         router
             .fallback(|| async { Problem::not_found("page") })
             .method_not_allowed_fallback(|| async {

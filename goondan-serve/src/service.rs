@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey};
+use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey, Message};
 use goondan_runtime::Queue;
 use goondan_runtime::store::{EventDigest, InstanceId, InstanceQuery, InstanceStatus, Store, StoredInstance};
 use tokio::sync::broadcast::Receiver;
@@ -57,6 +57,7 @@ struct Inner {
     origins: Vec<String>,
     limits: Limits,
     cancels_on_disconnect: bool,
+    has_page: bool,
     draining: AtomicBool,
     /// Followed since the first turn.
     questions: OnceLock<Questions>,
@@ -77,6 +78,7 @@ impl Service {
             origins: Vec::new(),
             limits: Limits::default(),
             cancels_on_disconnect: false,
+            has_page: false,
             draining: AtomicBool::new(false),
             questions: OnceLock::new(),
             background: OnceLock::new(),
@@ -148,6 +150,12 @@ impl Service {
     #[must_use]
     pub fn cancel_on_disconnect(self, cancels: bool) -> Self {
         self.with(|inner| inner.cancels_on_disconnect = cancels)
+    }
+
+    /// Sets whether there is a page at `/` for trying the agents out.
+    #[must_use]
+    pub fn page(self, has_page: bool) -> Self {
+        self.with(|inner| inner.has_page = has_page)
     }
 
     /// Changes a service that is not in use yet.
@@ -233,6 +241,10 @@ impl Service {
         self.inner.cancels_on_disconnect
     }
 
+    pub(crate) fn has_page(&self) -> bool {
+        self.inner.has_page
+    }
+
     pub(crate) fn is_draining(&self) -> bool {
         self.inner.draining.load(Ordering::SeqCst)
     }
@@ -291,6 +303,18 @@ impl Service {
             Err(Some(problem)) => Err(problem),
             _ => self.open(agent, key).await,
         }
+    }
+
+    /// Returns the messages of a conversation, where the store knows them also while a turn runs.
+    pub(crate) async fn messages(&self, agent: &AgentName, key: &InstanceKey) -> Result<Vec<Arc<Message>>> {
+        if let Some(store) = self.stored() {
+            let instance = InstanceId { agent: agent.clone(), key: key.clone() };
+            match store.messages(&instance).await {
+                Err(error) if *error.code() == ErrorCode::STORE_UNSUPPORTED => {}
+                found => return found?.ok_or_else(|| Problem::not_found("conversation")),
+            }
+        }
+        Ok(self.open_known(agent, key).await?.messages().await?)
     }
 
     /// Returns what the store has of a conversation.

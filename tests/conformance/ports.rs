@@ -186,6 +186,21 @@ async fn a_turn_whose_instance_is_taken_over_ends_writes_nothing_more_and_goes_o
 }
 
 #[tokio::test]
+async fn messages_are_read_while_the_instance_is_open() {
+    for (store, _dir) in stores() {
+        let of = id("a", "k");
+        assert_eq!(store.messages(&of).await.unwrap(), None);
+        let instance = agent("a", Arc::clone(&store), 1).instance("k").await.unwrap();
+        instance.run("one").await.unwrap();
+        let read = store.messages(&of).await.unwrap().unwrap();
+        assert_eq!(read, instance.messages().await.unwrap());
+        assert_eq!(read.len(), 2);
+        instance.close().await.unwrap();
+        assert_eq!(store.messages(&of).await.unwrap().unwrap(), read);
+    }
+}
+
+#[tokio::test]
 async fn a_conversation_whose_files_are_gone_is_opened_again() {
     let dir = TempDir::new().unwrap();
     let store = FileStore::open(dir.path().join("workspace")).unwrap();
@@ -214,6 +229,7 @@ async fn a_store_of_a_program_needs_no_more_than_to_open_instances() {
     let error = store.list(&InstanceQuery::new()).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::STORE_UNSUPPORTED);
     assert_eq!(store.delete(&id("a", "k")).await.unwrap_err().code(), &ErrorCode::STORE_UNSUPPORTED);
+    assert_eq!(store.messages(&id("a", "k")).await.unwrap_err().code(), &ErrorCode::STORE_UNSUPPORTED);
     let unknown = store.outcome(&id("a", "k"), &EventId::from("e")).await;
     assert_eq!(unknown.unwrap_err().code(), &ErrorCode::STORE_UNSUPPORTED);
 }

@@ -67,7 +67,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::{BoxFuture, Error, ErrorCode, EventId, ExtensionName, Result};
+use goondan_core::{BoxFuture, Error, ErrorCode, EventId, ExtensionName, Message, Result};
 use goondan_runtime::store::{EndedTurn, InstanceId, InstancePage, InstanceQuery, Opened, Store};
 use serde_json::Value;
 
@@ -201,6 +201,16 @@ impl Store for FileStore {
             match self.delete(instance) {
                 Ok(()) => Ok(true),
                 Err(error) if *error.code() == ErrorCode::STORE_NOT_FOUND => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {
+        Box::pin(async move {
+            match self.read(instance) {
+                Ok(conversation) => Ok(Some(conversation.messages)),
+                Err(error) if *error.code() == ErrorCode::STORE_NOT_FOUND => Ok(None),
                 Err(error) => Err(error),
             }
         })

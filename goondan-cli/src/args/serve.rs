@@ -15,8 +15,11 @@ use super::bundle::BundleArgs;
 /// Front ends that are written for AI SDK UI use the address /v1/agents/AGENT/ui, those for AG-UI
 /// /v1/agents/AGENT/ag-ui. docs/serving.md describes all addresses.
 ///
-/// Without --token-file, only this machine is listened to. With it, each principal uses the
-/// conversations whose keys begin with its name and a colon.
+/// Without principals, only this machine is listened to. They are in the Server of the bundle, or in
+/// --token-file: each of that uses the conversations whose keys begin with its name and a colon.
+///
+/// A turn with `"wait": "accepted"` is stored before its answer is sent, and begins when there is
+/// room; also at the next start.
 ///
 /// After SIGTERM or Ctrl-C, no turn is accepted any more, and those that run have --grace to end.
 /// The others are left open: the next start goes on with them. A second signal ends the process.
@@ -33,9 +36,10 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) trust: bool,
 
-    /// The address to listen on. The port 0 is a free one, which is printed.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
-    pub(crate) listen: SocketAddr,
+    /// The address to listen on [default: that of the bundle's Server, or 127.0.0.1:7717]. The port 0 is a free one,
+    /// which is printed.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 
     /// A file with a line `NAME: SHA256` for each principal, the digest that of its token. Needed for addresses that
     /// other machines reach.
@@ -46,9 +50,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
 
-    /// The most turns that run or are queued at the same time. Others are refused with 429.
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    pub(crate) max_turns: usize,
+    /// The most turns that run at the same time [default: those of the bundle's Server, or 256]. Others are refused with
+    /// 429, or wait in the queue if they were sent for that.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<usize>,
+
+    /// Serve a page at / for trying the agents out: it shows answers, tools, questions and decisions.
+    #[arg(long)]
+    pub(crate) ui: bool,
 
     /// Reload when files of the bundle, scripts of its models, or its libraries change, also between the steps of a
     /// turn. What a reload adds, such as a command, is refused.
@@ -65,6 +74,11 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
+    /// Returns the address to listen on, for a bundle that names this one.
+    pub(crate) fn listen(&self, written: Option<SocketAddr>) -> SocketAddr {
+        self.listen.or(written).unwrap_or(SocketAddr::from(([127, 0, 0, 1], 7717)))
+    }
+
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_secs(self.grace)
     }

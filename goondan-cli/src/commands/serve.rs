@@ -1,13 +1,14 @@
 //! `goondan serve`: the agents of a bundle over HTTP.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan::bundle::Plugins;
+use goondan::bundle::{Plugins, ServerResource};
 use goondan::host::{Host, Source};
-use goondan::store::{FileStore, Store, Syncs, state_root};
+use goondan::store::{FileStore, Syncs, state_root};
 use goondan::{Error, ErrorCode, Result};
-use goondan_serve::{Limits, Service, Tokens};
+use goondan_serve::{Grant, Limits, Right, Service, Tokens};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -22,12 +23,7 @@ use crate::output::{self, diagnostics};
 const CONNECTIONS: Duration = Duration::from_secs(5);
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<Outcome> {
-    let tokens = args.token_file.as_deref().map(Tokens::read).transpose()?;
-    if tokens.is_none() && !args.listen.ip().is_loopback() {
-        let message = format!("other machines reach {}, and anybody could use the agents", args.listen);
-        return Err(Error::new(ErrorCode::SERVE_TOKENS, message)
-            .suggest("pass `--token-file`, or listen on 127.0.0.1 behind a proxy that knows who asks"));
-    }
+    let tokens = args.token_file.as_deref().map(Tokens::read).transpose()?.unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(run(args, tokens));
     // A blocking tool of a turn that is left open may still run. Do not wait for it.
@@ -35,7 +31,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Outcome> {
     outcome
 }
 
-async fn run(args: &ServeArgs, tokens: Option<Tokens>) -> Result<Outcome> {
+async fn run(args: &ServeArgs, mut tokens: Tokens) -> Result<Outcome> {
     let source =
         Source::new(&args.bundle.path).allow_absolute(args.bundle.allow_absolute_plugins).libraries(Plugins::new());
     let opening = match source.read() {
@@ -43,6 +39,17 @@ async fn run(args: &ServeArgs, tokens: Option<Tokens>) -> Result<Outcome> {
         Err(error) => return diagnostics::refused(error, false),
     };
     let described = opening.bundle();
+    let server = described.server();
+    tokens.extend(grants(server)?);
+    let address = args.listen(server.and_then(|server| server.listen));
+    if tokens.is_empty() && !address.ip().is_loopback() {
+        let message = format!("other machines reach {address}, and anybody could use the agents");
+        return Err(Error::new(ErrorCode::SERVE_TOKENS, message).suggest(
+            "pass `--token-file`, add `principals` to the Server of the bundle, or listen on 127.0.0.1 behind a proxy \
+             that knows who asks",
+        ));
+    }
+    let configured = configured(args, server);
     let root = state_root(args.state_root.as_deref())?;
     if !args.trust {
         trust::require(described, &args.bundle.path, &root, true)?;
@@ -50,34 +57,64 @@ async fn run(args: &ServeArgs, tokens: Option<Tokens>) -> Result<Outcome> {
     let store = FileStore::in_workspace(&root, described.workspace_name()?)?.fsync(described.fsync());
     // Many conversations at once: while a turn of one is synced, others go on.
     let store = Arc::new(store.syncs(Syncs::InPlace));
+    let queue = Arc::new(store.queue()?);
     let host = match opening.open(Arc::clone(&store)).await {
         Ok(host) => host,
         Err(error) => return diagnostics::refused(error, false),
     };
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        Error::new(ErrorCode::IO, format!("cannot listen on {}", args.listen))
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        Error::new(ErrorCode::IO, format!("cannot listen on {address}"))
             .suggest("choose another address with `--listen`")
             .caused_by(error)
     })?;
-    let outcome = listen(args, tokens, &host, store, listener).await;
+    let mut service = configured(Service::new(host.clone())).store(store).queue(queue);
+    if !tokens.is_empty() {
+        service = service.tokens(tokens);
+    }
+    let outcome = listen(args, &host, service, listener).await;
     // What is left open by now is not waited for.
     let _ = host.drain(CONNECTIONS).await?;
     outcome
 }
 
-async fn listen(
-    args: &ServeArgs,
-    tokens: Option<Tokens>,
-    host: &Host,
-    store: Arc<dyn Store>,
-    listener: TcpListener,
-) -> Result<Outcome> {
-    let mut signals = Signals::listen(|| ())?;
-    let mut service = Service::new(host.clone()).store(store).limits(Limits::default().turns(args.max_turns));
-    if let Some(tokens) = tokens {
-        service = service.tokens(tokens);
+/// Returns the principals of a bundle.
+fn grants(server: Option<&ServerResource>) -> Result<Vec<Grant>> {
+    let principals = server.into_iter().flat_map(|server| &server.principals);
+    let grants = principals.map(|principal| {
+        let mut grant = Grant::new(&principal.name, &principal.token_sha256)?;
+        if let Some(agents) = &principal.agents {
+            grant = grant.agents(agents.clone());
+        }
+        if let Some(keys) = &principal.instances {
+            grant = grant.keys(keys);
+        }
+        if let Some(may) = &principal.may {
+            grant = grant.rights(Right::ALL.into_iter().filter(|right| may.iter().any(|word| word == right.as_str())));
+        }
+        Ok(grant)
+    });
+    grants.collect()
+}
+
+/// Returns what configures a service as the command line and the bundle say.
+fn configured(args: &ServeArgs, server: Option<&ServerResource>) -> impl FnOnce(Service) -> Service + use<> {
+    let number = |number: Option<NonZeroU32>| number.and_then(|number| usize::try_from(number.get()).ok());
+    let mut limits = Limits::default();
+    limits.turns = args.max_turns.or(number(server.and_then(|server| server.turns))).unwrap_or(limits.turns);
+    limits.per_principal = number(server.and_then(|server| server.turns_per_principal)).unwrap_or(limits.per_principal);
+    limits.body_bytes = number(server.and_then(|server| server.body_bytes)).unwrap_or(limits.body_bytes);
+    let agents = server.and_then(|server| server.agents.clone());
+    let cancels = server.is_some_and(|server| server.cancels_on_disconnect);
+    let (cors, ui) = (args.cors.clone(), args.ui);
+    move |service| {
+        let service = service.limits(limits).cancel_on_disconnect(cancels).page(ui);
+        let service = cors.into_iter().fold(service, Service::allow_origin);
+        agents.into_iter().fold(service, Service::only)
     }
-    service = args.cors.iter().fold(service, Service::allow_origin);
+}
+
+async fn listen(args: &ServeArgs, host: &Host, service: Service, listener: TcpListener) -> Result<Outcome> {
+    let mut signals = Signals::listen(|| ())?;
     let reloader = if args.watch { host.watch()? } else { host.reloader() };
     let reloads = tokio::spawn(reloader.serve(|outcome| match outcome {
         Ok(reload) => tracing::info!(agents = reload.agents.len(), "reloaded"),
@@ -87,6 +124,14 @@ async fn listen(
         0 => {}
         resumed => tracing::info!(turns = resumed, "going on with turns that were interrupted"),
     }
+    let working = tokio::spawn({
+        let service = service.clone();
+        async move {
+            if let Err(error) = service.work().await {
+                tracing::error!("turns of the queue wait for the next start: {error}");
+            }
+        }
+    });
     output::eprint(&format!("listening on http://{}\n", listener.local_addr()?));
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(goondan_serve::listen(listener, service.router(), async { _ = stopped.await }));
@@ -99,6 +144,7 @@ async fn listen(
         output::eprint("turns are left open: the next start goes on with them\n");
     }
     reloads.abort();
+    working.abort();
     drop(stop);
     if timeout(CONNECTIONS, server).await.is_err() {
         tracing::warn!("connections were cut");

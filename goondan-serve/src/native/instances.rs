@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{OriginalUri, Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, LiveWait, Principal, Wait};
@@ -14,7 +14,6 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{json_of, turns};
-use crate::agents::Held;
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::feed::{self, Fed};
@@ -56,12 +55,6 @@ enum Waiting {
     Live(LiveWait),
 }
 
-/// Opens the conversation that a path names.
-async fn conversation(service: &Service, caller: &Caller, (agent, key): (String, String)) -> Result<Held> {
-    let (agent, key) = caller.conversation(service, (&agent, &key), Right::Read)?;
-    service.open_known(&agent, &key).await
-}
-
 pub(crate) async fn waits(
     State(service): State<Service>,
     caller: Caller,
@@ -70,10 +63,10 @@ pub(crate) async fn waits(
     let (agent, key) = caller.conversation(&service, (&path.0, &path.1), Right::Read)?;
     let held = service.open_known(&agent, &key).await?;
     let live = service.questions().of(&agent, &key);
-    let waiting: Vec<_> = match live.is_empty() {
-        true => held.waits().await?.iter().map(|wait| Waiting::Suspended(wait.masked())).collect(),
-        // What else waits is known when the turn has ended.
-        false => live.iter().map(|question| Waiting::Live(question.told().masked())).collect(),
+    // What else waits is known when the turn has ended.
+    let waiting: Vec<_> = match service.turns().running(&agent, &key) {
+        None => held.waits().await?.iter().map(|wait| Waiting::Suspended(wait.masked())).collect(),
+        Some(_) => live.iter().map(|question| Waiting::Live(question.told().masked())).collect(),
     };
     Ok(json_of(&waiting))
 }
@@ -82,11 +75,12 @@ pub(crate) async fn decide(
     State(service): State<Service>,
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
+    OriginalUri(uri): OriginalUri,
     Body(decisions): Body<Vec<Deciding>>,
 ) -> Result<Response> {
     let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Decide)?;
     let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
-    Ok(turns::streamed(&id, log))
+    Ok(turns::streamed(&uri, &id, log))
 }
 
 /// Takes decisions, and goes on with the turn that waits for them.
@@ -125,10 +119,10 @@ pub(crate) async fn decided(
 pub(crate) async fn messages(
     State(service): State<Service>,
     caller: Caller,
-    Path(path): Path<(String, String)>,
+    Path((agent, key)): Path<(String, String)>,
 ) -> Result<Response> {
-    let held = conversation(&service, &caller, path).await?;
-    let messages = held.messages().await?;
+    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
+    let messages = service.messages(&agent, &key).await?;
     Ok(json_of(&messages.iter().map(|message| &**message).collect::<Vec<_>>()))
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::{OriginalUri, Path, State};
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentEvent, AnswerFormat, EventSource, Part, Role};
 use goondan_runtime::store::InstanceId;
@@ -96,6 +96,7 @@ pub(crate) async fn run(
     State(service): State<Service>,
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
+    OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
     Body(body): Body<TurnBody>,
 ) -> Result<Response> {
@@ -117,25 +118,26 @@ pub(crate) async fn run(
     if let Awaited::Accepted = wait {
         let id = TurnId { agent, key, event: event.id.clone() };
         service.accept(&id, caller.principal(), event).await?;
-        return Ok(located(&id, unended(Standing::Queued)));
+        return Ok(located(&uri, &id, unended(Standing::Queued)));
     }
     let (id, log) = service.run(caller.principal(), agent, key, event).await?;
     match wait {
-        Awaited::Result => Ok(located(&id, json_of(&*end_of(&log).await?))),
-        _ => Ok(streamed(&id, log)),
+        Awaited::Result => Ok(located(&uri, &id, json_of(&*end_of(&log).await?))),
+        _ => Ok(streamed(&uri, &id, log)),
     }
 }
 
 /// Streams a turn from its beginning.
-pub(crate) fn streamed(id: &TurnId, log: Arc<Log>) -> Response {
+pub(crate) fn streamed(uri: &Uri, id: &TurnId, log: Arc<Log>) -> Response {
     let frames = Native::new(&id.event, &log);
-    located(id, stream(log, 0, frames))
+    located(uri, id, stream(log, 0, frames))
 }
 
 /// Adds the address of a turn.
-fn located(id: &TurnId, mut response: Response) -> Response {
-    let place = format!("/v1/agents/{}/instances/{}/turns/{}", id.agent, escaped(id.key.as_str()), id.event);
-    if let Ok(place) = HeaderValue::from_str(&place) {
+fn located(uri: &Uri, id: &TurnId, mut response: Response) -> Response {
+    // Also below the path of a program that the routes are mounted in.
+    let place = uri.path().rsplit_once('/').map(|(around, _)| format!("{around}/turns/{}", id.event));
+    if let Some(Ok(place)) = place.map(|place| HeaderValue::from_str(&place)) {
         response.headers_mut().insert(LOCATION, place);
     }
     response
@@ -148,14 +150,6 @@ async fn end_of(log: &Log) -> Result<Arc<TurnEnd>> {
         End::Refused(error) => Err(refused(&error)),
         End::Handover => Err(Problem::draining()),
     }
-}
-
-/// Escapes a key for a path.
-fn escaped(key: &str) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~:@".contains(byte);
-    key.bytes()
-        .map(|byte| if is_plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 /// Returns the turn that a path names.
@@ -191,8 +185,7 @@ async fn stored(service: &Service, id: &TurnId) -> Result<TurnEnd> {
     let store = service.stored().ok_or_else(missing)?;
     let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
     let ended = store.outcome(&instance, &id.event).await?.ok_or_else(missing)?;
-    let held = service.open_known(&id.agent, &id.key).await?;
-    let messages = held.messages().await?;
+    let messages = service.messages(&id.agent, &id.key).await?;
     let answer =
         messages.iter().rev().find(|message| message.role() == Role::Assistant && message.turn() == Some(&ended.turn));
     Ok(TurnEnd::stored(&ended, answer.map(|message| &**message)))

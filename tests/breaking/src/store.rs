@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use goondan::conversation::MessageEvent;
+use goondan::conversation::{Message, MessageEvent};
 use goondan::decision::Decision;
 use goondan::event::RuntimeEvent;
 use goondan::name::{EventId, ExtensionName, ToolCallId};
@@ -157,6 +157,10 @@ impl<S: Store> Store for Breaking<S> {
 
     fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
         self.store.delete(instance)
+    }
+
+    fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {
+        self.store.messages(instance)
     }
 
     fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {

@@ -44,6 +44,16 @@ pub trait Store: Send + Sync + 'static {
         unsupported("instances cannot be deleted")
     }
 
+    /// Returns the messages of an instance, oldest first, without opening it: those of the turns that have ended, and
+    /// perhaps some of one that has not. `None` if there is no such instance.
+    ///
+    /// # Errors
+    /// When they cannot be read; `E_STORE_UNSUPPORTED` by default.
+    fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {
+        let _ = instance;
+        unsupported("messages cannot be read without opening an instance")
+    }
+
     /// Returns how the turn ended that answered `event`, without opening the instance; see [`Journal::outcome`]. `None`
     /// also if there is no such instance.
     ///
@@ -399,6 +409,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
         (**self).delete(instance)
+    }
+
+    fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {
+        (**self).messages(instance)
     }
 
     fn outcome<'a>(&'a self, instance: &'a InstanceId, event: &'a EventId) -> BoxFuture<'a, Result<Option<EndedTurn>>> {

@@ -94,7 +94,7 @@ async fn talk(script: &str) {
     let model = Obedient { go_on: Arc::clone(&go_on), asked: AtomicUsize::new(0) };
     let store = Arc::new(MemoryStore::new());
     let agent = Agent::builder("assistant").model(model).extension::<Shop>(json!({})).store(Arc::clone(&store));
-    let service = Service::new(agent.build().unwrap()).store(store);
+    let service = Service::new(agent.build().unwrap()).store(store).page(true);
     let router = service.router().route(
         "/go-on",
         post(async move || {
@@ -122,4 +122,10 @@ async fn a_chat_of_ai_sdk_talks_to_an_agent_unmodified() {
 #[covers("SERVE-01", "ASK-01")]
 async fn a_client_of_ag_ui_talks_to_an_agent_unmodified() {
     talk("ag_ui.mjs").await;
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "SERVE-02", "ASK-01")]
+async fn pages_in_a_browser_are_reloaded_at_any_time() {
+    talk("browser.mjs").await;
 }
