@@ -70,6 +70,15 @@ const scenarios = {
     assert.equal(agent.messages.at(-1).content, "I have looked.");
   },
 
+  async "what was told of an answer that begins again is taken back"() {
+    const agent = agentOf("ag-again");
+    await run(agent, "hello");
+    await run(agent, "restart");
+    const texts = agent.messages.filter((message) => message.role === "assistant").map((message) => message.content);
+    assert.deepEqual(texts, ["Hello, you.", "It rains."]);
+    assert.equal(agent.messages.filter((message) => message.role === "user").length, 2);
+  },
+
   async "a failure is a run that failed"() {
     const { last } = await run(agentOf("ag-failed"), "fail");
     assert.deepEqual([last.type, last.code, last.message], ["RUN_ERROR", "E_MODEL", "overloaded"]);

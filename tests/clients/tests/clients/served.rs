@@ -41,6 +41,12 @@ impl Model for Obedient {
             Some("file") => json!({ "text": "A picture." }),
             Some("slow") => json!({ "text": "It rains in Lisbon." }),
             Some("fail") => return Box::pin(async { Err(Error::new("E_MODEL", "overloaded")) }),
+            Some("restart") => {
+                deltas.send(ModelDelta::Text { part: 0, text: "It sn" });
+                deltas.send(ModelDelta::Restart { reason: "the stream was cut", wait: None });
+                deltas.send(ModelDelta::Text { part: 0, text: "It rains." });
+                json!({ "text": "It rains." })
+            }
             Some("hello") => {
                 json!({ "content": [{ "type": "reasoning", "text": "A greeting." }, { "type": "text", "text": "Hello, you." }] })
             }
@@ -122,6 +128,12 @@ async fn a_chat_of_ai_sdk_talks_to_an_agent_unmodified() {
 #[covers("SERVE-01", "ASK-01")]
 async fn a_client_of_ag_ui_talks_to_an_agent_unmodified() {
     talk("ag_ui.mjs").await;
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn the_description_of_the_routes_is_openapi() {
+    talk("openapi.mjs").await;
 }
 
 #[tokio::test]
