@@ -2,12 +2,13 @@
 // SERVE-01
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use goondan_core::{Error, MessageEvent, Role};
 use goondan_lock::Lock;
 use goondan_wire::{TurnEnd, Update};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The log of a turn.
 pub(crate) struct Log {

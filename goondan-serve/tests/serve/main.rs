@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ag_ui;
+mod attacked;
 mod described;
 mod goldens;
 mod native;
