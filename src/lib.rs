@@ -62,6 +62,7 @@
 //! | read agents from a bundle | `bundle`, with the feature of that name |
 //! | keep a bundle running, in a server | `host`, with the feature of that name |
 //! | tell another process what happens | `wire`, with the feature of that name |
+//! | read the updates of a turn with stream combinators | `agent`, with the feature `stream` |
 //! | connect real models | `models`, with the feature of that name |
 //! | write a log without secrets | `log`, with the feature of that name |
 //! | load libraries | `plugin`, with the feature `plugins` |

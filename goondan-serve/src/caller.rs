@@ -90,6 +90,9 @@ impl FromRequestParts<Service> for Caller {
     async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self> {
         let headers = &parts.headers;
         check_origin(headers, service)?;
+        if let Some(grant) = parts.extensions.get::<Grant>() {
+            return Ok(Self { grant: Some(Arc::new(grant.clone())) });
+        }
         let Some(tokens) = service.tokens_of() else {
             // A page whose name was made to mean this machine has another name in its requests.
             return match text(headers, &HOST).is_none_or(is_loopback) {

@@ -63,7 +63,10 @@ fn routes() -> Vec<Route> {
     add(instance, "delete", delete(instances::delete), operation);
     let operation = Operation::new("Its messages.").answers::<Vec<schemas::Message>>(200);
     add(&at("/messages"), "get", get(instances::messages), operation.refuses(&[404]));
-    let operation = Operation::new("All turns of the conversation, from now on.").streams().refuses(&[404, 503]);
+    let operation = Operation::new("All turns of the conversation, from now on.")
+        .header("Last-Event-ID", "The place after which the turn that runs goes on.")
+        .streams()
+        .refuses(&[404, 503]);
     add(&at("/events"), "get", get(instances::events), operation);
     let operation = Operation::new("The calls that wait for a person.").answers::<Vec<schemas::Wait>>(200);
     add(&at("/decisions"), "get", get(instances::waits), operation.refuses(&[404]));

@@ -36,7 +36,8 @@ pub struct Tokens(Vec<Arc<Grant>>);
 #[derive(Clone)]
 pub struct Grant {
     name: String,
-    token: [u8; 32],
+    /// `None` where the program has a way of its own to tell who sends a request.
+    token: Option<[u8; 32]>,
     /// `None` for all that are served.
     agents: Option<Vec<AgentName>>,
     keys: Keys,
@@ -86,10 +87,41 @@ impl Grant {
     /// `E_SERVE_TOKENS` when the name has other characters than letters, digits, `-`, `_`, `.` and `@`, or the digest
     /// is none.
     pub fn new(name: &str, token_sha256: &str) -> Result<Self> {
-        let token = bytes(token_sha256).filter(|_| is_name(name));
-        let token = token.ok_or_else(|| refuse(&format!("`{name}` is no principal with the digest of a token")))?;
+        let token = bytes(token_sha256).ok_or_else(|| refuse("the digest of a token has 64 hexadecimal digits"))?;
+        Ok(Self { token: Some(token), ..Self::of(name)? })
+    }
+
+    /// Everything, for the principal `name`, where the program itself tells who sends a request: a layer around
+    /// [`Service::router`](crate::Service::router) inserts the grant into the extensions of the request.
+    ///
+    /// ```
+    /// use axum::extract::Request;
+    /// use axum::middleware::{Next, from_fn};
+    /// use axum::response::{IntoResponse, Response};
+    /// use axum::{Router, http::StatusCode};
+    /// use goondan_serve::{Grant, Service};
+    ///
+    /// /// Takes the user that the proxy in front has signed in.
+    /// async fn signed_in(mut request: Request, next: Next) -> Response {
+    ///     let user = request.headers().get("x-user").and_then(|user| user.to_str().ok());
+    ///     let Some(Ok(grant)) = user.map(Grant::of) else { return StatusCode::UNAUTHORIZED.into_response() };
+    ///     request.extensions_mut().insert(grant);
+    ///     next.run(request).await
+    /// }
+    ///
+    /// fn app(service: &Service) -> Router {
+    ///     Router::new().nest("/api", service.router().layer(from_fn(signed_in)))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// `E_SERVE_TOKENS` when the name has other characters than letters, digits, `-`, `_`, `.` and `@`.
+    pub fn of(name: &str) -> Result<Self> {
+        if !is_name(name) {
+            return Err(refuse(&format!("`{name}` is no name of a principal")));
+        }
         let keys = Keys::BeginningWith(format!("{name}:"));
-        Ok(Self { name: name.to_owned(), token, agents: None, keys, rights: Right::ALL.to_vec() })
+        Ok(Self { name: name.to_owned(), token: None, agents: None, keys, rights: Right::ALL.to_vec() })
     }
 
     /// Allows these agents alone.
@@ -214,9 +246,9 @@ impl Tokens {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
         for grant in &self.0 {
-            let pairs = grant.token.iter().zip(&digest);
+            let pairs = grant.token.iter().flatten().zip(&digest);
             let difference = pairs.fold(0, |difference, (known, byte)| difference | (known ^ byte));
-            if difference == 0 {
+            if difference == 0 && grant.token.is_some() {
                 found = Some(grant);
             }
         }

@@ -1,5 +1,5 @@
 //! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md`,
-//! `docs/providers.md`, `docs/stores.md`, `docs/watching.md` and `docs/answers.md` are real: every piece of Rust on these
+//! `docs/providers.md`, `docs/stores.md`, `docs/watching.md`, `docs/answers.md` and `docs/embedding.md` are real: every piece of Rust on these
 //! pages is also in a file here or in an example, which is compiled and tested, and every error is in a `.stderr` file of
 //! `tests/ui`.
 
@@ -27,7 +27,7 @@ mod own_model;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "docs/writing-extensions.md",
     "docs/attributes.md",
     "docs/recipes.md",
@@ -35,6 +35,7 @@ const PAGES: [&str; 7] = [
     "docs/stores.md",
     "docs/watching.md",
     "docs/answers.md",
+    "docs/embedding.md",
 ];
 
 /// Returns the code blocks of `page` that are marked with `language`.
@@ -73,6 +74,7 @@ fn every_piece_of_rust_is_compiled() {
     let mut compiled = files(Path::new("tests/book"), "rs");
     // Examples, which have tests of their own.
     compiled.extend(["examples/own_model.rs", "examples/own_provider/src/main.rs"].map(PathBuf::from));
+    compiled.extend(["examples/service/src/main.rs", "goondan-serve/tests/serve/embedded.rs"].map(PathBuf::from));
     let compiled: Vec<_> = compiled.iter().map(fs::read_to_string).collect();
     let compiled: Vec<_> = compiled.into_iter().map(|text| flush_left(&text.unwrap())).collect();
     for page in PAGES {

@@ -1,30 +1,26 @@
-//! A server with an agent for each user: a message that is posted to `/USER` is answered as server-sent events.
+//! A server with agents for users that it knows: the routes of `goondan serve`, in a program with a sign-in of its own.
 
-use std::convert::Infallible;
 use std::env;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::routing::post;
-use futures_util::stream::{Stream, unfold};
-use goondan::agent::{TurnStream, TurnUpdate};
-use goondan::host::{Drained, Host, HostTurns, HostedInstance, Source};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use goondan::host::Source;
 use goondan::store::{FileStore, Syncs, state_root};
-use goondan::{Error, json};
+use goondan_serve::{Grant, Service, listen};
 // The extensions that the bundle names. Nothing else names these crates, and the linker would leave them out.
 use basics as _;
 use logging as _;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
-/// The agent of the bundle that users talk to.
-const AGENT: &str = "assistant";
 /// How long turns that run may continue after SIGTERM.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -36,75 +32,42 @@ async fn main() -> goondan::Result<()> {
     let opening = Source::new(env::args().nth(1).unwrap_or_else(|| ".".to_owned())).read()?;
     let store = FileStore::in_workspace(&state_root(None)?, opening.bundle().workspace_name()?)?;
     // Many users at once: while the turn of one is synced, others go on.
-    let host = opening.open(store.syncs(Syncs::InPlace)).await?;
-    tokio::spawn(log_background_turns(host.background_turns()));
+    let store = Arc::new(store.syncs(Syncs::InPlace));
+    let queue = Arc::new(store.queue()?);
+    let host = opening.open(Arc::clone(&store)).await?;
     // Edits of the bundle reach open conversations, also turns that run.
     tokio::spawn(host.watch()?.serve(|outcome| match outcome {
         Ok(reload) => tracing::info!(agents = reload.agents.len(), "reloaded"),
         Err(error) => tracing::error!("not reloaded: {error}"),
     }));
 
+    let service = Service::new(host.clone()).store(store).queue(queue);
+    tracing::info!(turns = service.resume().await?, "going on with turns that were interrupted");
+    let worker = service.clone();
+    tokio::spawn(async move { worker.work().await });
+
+    let app = Router::new()
+        .route("/", get(|| async { "Agents are below /api." }))
+        .nest("/api", service.router().layer(from_fn(signed_in)));
     let listener = TcpListener::bind(env::args().nth(2).as_deref().unwrap_or("127.0.0.1:8080")).await?;
     tracing::info!("listening on http://{}", listener.local_addr()?);
-    let (stop, stopped) = oneshot::channel::<()>();
-    let routes = Router::new().route("/{user}", post(answer)).with_state(host.clone());
-    let server = axum::serve(listener, routes).with_graceful_shutdown(async { _ = stopped.await });
-    let server = tokio::spawn(server.into_future());
-
-    terminated.recv().await;
-    tracing::info!("draining");
-    // No more connections; answers that are under way are streamed to their end.
-    drop(stop);
-    match host.drain(GRACE).await? {
-        Drained::Closed => server.await??,
-        _ => tracing::warn!("turns were cancelled"),
-    }
+    let until_drained = async {
+        terminated.recv().await;
+        tracing::info!("draining");
+        if !service.drain(GRACE).await {
+            tracing::warn!("turns are left open: the next start goes on with them");
+        }
+    };
+    listen(listener, app, until_drained).await;
+    _ = host.drain(Duration::from_secs(5)).await?;
     Ok(())
 }
 
-/// Runs one turn of the user's conversation. Turns of one user run one after the other.
-async fn answer(
-    State(host): State<Host>,
-    Path(user): Path<String>,
-    message: String,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, (StatusCode, String)> {
-    let unavailable = |error: Error| (StatusCode::SERVICE_UNAVAILABLE, error.report().to_string());
-    let instance = host.instance(AGENT, &user).await.map_err(unavailable)?;
-    let turn = instance.run_stream(message);
-    // The turn runs while the stream is read. When the client leaves, the stream is dropped, and the turn does not run
-    // any more: the user's next message closes it.
-    Ok(Sse::new(unfold(Some((instance, turn)), next_event)).keep_alive(KeepAlive::default()))
-}
-
-/// Returns the next event of a turn, and what is left of it. The data of each event is JSON.
-async fn next_event(
-    turn: Option<(HostedInstance, TurnStream)>,
-) -> Option<(Result<Event, Infallible>, Option<(HostedInstance, TurnStream)>)> {
-    let (instance, mut turn) = turn?;
-    while let Some(update) = turn.next().await {
-        let (kind, data) = match update {
-            TurnUpdate::Text { text, .. } => ("text", json!(text)),
-            TurnUpdate::ToolCall { name, .. } => ("call", json!(name)),
-            // The pieces of text since the last call are to be forgotten.
-            TurnUpdate::Restart { reason, .. } => ("restart", json!(reason)),
-            _ => continue,
-        };
-        return Some((Ok(event(kind, &data)), Some((instance, turn))));
-    }
-    let end = match turn.finish().await {
-        Ok(result) => event("end", &json!(result.text())),
-        Err(error) => event("error", &json!({ "code": error.code(), "message": error.message() })),
-    };
-    Some((Ok(end), None))
-}
-
-fn event(kind: &str, data: &goondan::Value) -> Event {
-    Event::default().event(kind).data(data.to_string())
-}
-
-/// A service would send them to the user; this one has no way to.
-async fn log_background_turns(mut turns: HostTurns) {
-    loop {
-        tracing::info!("in the background: {:?}", turns.next().await);
-    }
+/// Takes the user that the proxy in front has signed in. Each has the conversations whose keys begin with the name and
+/// a colon.
+async fn signed_in(mut request: Request, next: Next) -> Response {
+    let user = request.headers().get("x-user").and_then(|user| user.to_str().ok());
+    let Some(Ok(grant)) = user.map(Grant::of) else { return StatusCode::UNAUTHORIZED.into_response() };
+    request.extensions_mut().insert(grant);
+    next.run(request).await
 }

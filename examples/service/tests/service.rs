@@ -36,20 +36,28 @@ impl Service {
         Self { child, address, log, _state: state }
     }
 
-    /// Posts a message. Returns the response as it comes in.
-    fn post(&self, user: &str, message: &str) -> Response {
+    /// Sends a request. Returns the response as it comes in.
+    fn send(&self, method: &str, path: &str, user: &str, body: &str) -> Response {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         write!(
             stream,
-            "POST /{user} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{message}",
-            message.len()
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-user: {user}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
         )
         .unwrap();
-        let mut response = Response(BufReader::new(stream));
+        Response(BufReader::new(stream))
+    }
+
+    /// Runs a turn of the user's conversation. Returns its path, and the response.
+    fn turn(&self, user: &str, input: &str) -> (String, Response) {
+        let path = format!("/api/v1/agents/assistant/instances/{user}:main/turns");
+        let mut response = self.send("POST", &path, user, &format!("{{\"input\": \"{input}\"}}"));
         let status = response.line().unwrap();
         assert!(status.contains("200"), "{status}");
-        response
+        let place = std::iter::from_fn(|| response.line())
+            .find_map(|line| line.strip_prefix("location: ").map(|place| place.trim().to_owned()));
+        (place.unwrap(), response)
     }
 
     fn terminate(&self) {
@@ -70,51 +78,50 @@ impl Response {
         (self.0.read_line(&mut line).unwrap() > 0).then_some(line)
     }
 
-    /// Returns the kind and the data of the next event. The lengths of chunks and comments are skipped.
-    fn event(&mut self) -> Option<(String, String)> {
-        let mut kind = None;
-        while let Some(line) = self.line() {
-            if let Some(name) = line.strip_prefix("event: ") {
-                kind = Some(name.trim().to_owned());
-            } else if let Some(data) = line.strip_prefix("data: ") {
-                return Some((kind.unwrap(), data.trim().to_owned()));
-            }
-        }
-        None
+    /// Returns the data of the next event of one of these types.
+    fn event(&mut self, types: &[&str]) -> Option<String> {
+        std::iter::from_fn(|| self.line()).find_map(|line| {
+            let data = line.strip_prefix("data: ")?;
+            types.iter().any(|name| data.starts_with(&format!("{{\"type\":\"{name}\""))).then(|| data.trim().to_owned())
+        })
     }
 
-    fn events(&mut self) -> Vec<(String, String)> {
-        std::iter::from_fn(|| self.event()).collect()
+    /// Returns the end of the turn.
+    fn end(&mut self) -> String {
+        self.event(&["turn"]).unwrap()
     }
 }
 
 #[test]
-fn users_are_answered_in_pieces_until_the_service_is_told_to_end() {
+fn users_are_answered_until_the_service_is_told_to_end() {
     let mut service = Service::start();
     let hello = "Hello! I answer each user in a conversation of their own.";
     for user in ["ann", "bob"] {
-        let events = service.post(user, "hello").events();
-        let (end, pieces) = events.split_last().unwrap();
-        assert_eq!(*end, ("end".to_owned(), format!("{hello:?}")));
-        assert_eq!(pieces.len(), 3, "{events:?}");
-        assert!(pieces.iter().all(|(kind, _)| kind == "text"));
+        let (_, mut response) = service.turn(user, "hello");
+        assert!(response.event(&["text"]).is_some());
+        assert!(response.end().contains(hello));
     }
+    // Nobody else's conversation, and nobody without a name.
+    let path = "/api/v1/agents/assistant/instances/ann:main/messages";
+    assert!(service.send("GET", path, "ann", "").line().unwrap().contains("200"));
+    assert!(service.send("GET", path, "bob", "").line().unwrap().contains("404"));
+    assert!(service.send("GET", path, "", "").line().unwrap().contains("401"));
 
-    // A client that leaves stops its turn: the next one of the same user does not wait for it.
-    let mut left = service.post("ann", "wait for long");
-    assert_eq!(left.event().unwrap(), ("call".to_owned(), "\"wait__seconds\"".to_owned()));
+    // A client that leaves comes back to its turn, where the routes are mounted.
+    let (place, mut left) = service.turn("ann", "wait a second");
+    assert!(left.event(&["tool-call"]).is_some());
     drop(left);
-    assert_eq!(service.post("ann", "hello").events().last().unwrap().0, "end");
+    assert!(service.send("GET", &format!("{place}/events"), "ann", "").end().contains("\"response\""));
 
     // After SIGTERM, a turn that runs is answered, and new requests are refused.
-    let mut running = service.post("bob", "wait a second");
-    assert_eq!(running.event().unwrap().0, "call");
+    let (_, mut running) = service.turn("bob", "wait a second");
+    assert!(running.event(&["tool-call"]).is_some());
     service.terminate();
     wait_for(&mut service.log, "draining");
     // The rest of the log, so that the service does not wait for its reader.
     let mut log = service.log;
     let rest = thread::spawn(move || _ = log.read_to_string(&mut String::new()));
-    assert_eq!(running.events().last().unwrap().0, "end");
+    assert!(running.end().contains("\"response\""));
     assert!(service.child.wait().unwrap().success());
     rest.join().unwrap();
     assert!(TcpStream::connect(&service.address).is_err());

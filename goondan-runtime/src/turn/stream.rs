@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use goondan_core::{
@@ -199,36 +199,43 @@ impl TurnStream {
 
     /// Returns the next update, or `None` once the turn has ended.
     pub async fn next(&mut self) -> Option<TurnUpdate> {
-        let update = poll_fn(|cx| {
-            // What the turn has sent already is told before the turn goes on: it may block the thread.
-            if self.in_a_row < IN_A_ROW
-                && let Ok(update) = self.updates.try_recv()
-            {
-                return Poll::Ready(Some(update));
+        poll_fn(|cx| self.poll_update(cx)).await
+    }
+
+    fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnUpdate>> {
+        let polled = self.poll_any(cx);
+        if let Poll::Ready(update) = &polled {
+            match update {
+                Some(TurnUpdate::Emitted(_) | TurnUpdate::Shown(_)) => {
+                    self.sender.waiting.fetch_sub(1, Ordering::Relaxed);
+                    self.in_a_row += 1;
+                }
+                _ => self.in_a_row = 0,
             }
-            self.in_a_row = 0;
-            if let Some(turn) = &mut self.turn
-                && let Poll::Ready(result) = turn.as_mut().poll(cx)
-            {
-                self.result = Some(result);
-                self.turn = None;
-                // Later events belong to other turns.
-                self.events.clear();
-            }
-            if self.turn.is_none() {
-                return Poll::Ready(self.updates.try_recv().ok());
-            }
-            self.updates.poll_recv(cx)
-        })
-        .await;
-        match &update {
-            Some(TurnUpdate::Emitted(_) | TurnUpdate::Shown(_)) => {
-                self.sender.waiting.fetch_sub(1, Ordering::Relaxed);
-                self.in_a_row += 1;
-            }
-            _ => self.in_a_row = 0,
         }
-        update
+        polled
+    }
+
+    fn poll_any(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnUpdate>> {
+        // What the turn has sent already is told before the turn goes on: it may block the thread.
+        if self.in_a_row < IN_A_ROW
+            && let Ok(update) = self.updates.try_recv()
+        {
+            return Poll::Ready(Some(update));
+        }
+        self.in_a_row = 0;
+        if let Some(turn) = &mut self.turn
+            && let Poll::Ready(result) = turn.as_mut().poll(cx)
+        {
+            self.result = Some(result);
+            self.turn = None;
+            // Later events belong to other turns.
+            self.events.clear();
+        }
+        if self.turn.is_none() {
+            return Poll::Ready(self.updates.try_recv().ok());
+        }
+        self.updates.poll_recv(cx)
     }
 
     /// Ends the turn now, and commits it. What the model had said of an answer is kept, with `"partial": true` in the
@@ -251,6 +258,18 @@ impl TurnStream {
     pub async fn finish(mut self) -> Result<TurnResult> {
         while self.next().await.is_some() {}
         self.result.unwrap_or_else(|| Err(Error::new(ErrorCode::EXT_RUNTIME, "the turn returned no result")))
+    }
+}
+
+/// With the feature `stream`, the updates are a stream that other crates read, such as axum for server-sent events. The
+/// turn has ended when it has; [`TurnStream::finish`] returns the result.
+#[cfg(feature = "stream")]
+#[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
+impl futures_core::Stream for TurnStream {
+    type Item = TurnUpdate;
+
+    fn poll_next(self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<TurnUpdate>> {
+        self.get_mut().poll_update(cx)
     }
 }
 

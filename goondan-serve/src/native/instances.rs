@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{OriginalUri, Path, RawQuery, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, LiveWait, Principal, Wait};
 use goondan_runtime::store::{InstanceId, InstanceQuery, InstanceStatus, StoredInstance};
@@ -23,6 +23,7 @@ use crate::schemas;
 use crate::service::Service;
 use crate::tokens::Right;
 use crate::turns::{Start, TurnId};
+use crate::watch::Native;
 
 /// The time in which a conversation closes whose last handle was dropped.
 const CLOSES: Duration = Duration::from_secs(5);
@@ -212,15 +213,19 @@ pub(crate) async fn events(
     State(service): State<Service>,
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
+    headers: HeaderMap,
 ) -> Result<Response> {
     if service.is_draining() {
         return Err(Problem::draining());
     }
     let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
     let feed = service.feed(InstanceId { agent: agent.clone(), key: key.clone() });
+    let last = headers.get("last-event-id").and_then(|last| last.to_str().ok());
     let begun = service.turns().running(&agent, &key).into_iter().flat_map(|(id, log)| {
         let epoch = Some(log.epoch());
-        log.read(0).entries.into_iter().map(move |entry| Fed { event: id.event.clone(), epoch, entry })
+        // A place in another turn says nothing of this one.
+        let from = Native::new(&id.event, &log).after(last).unwrap_or(0);
+        log.read(from).entries.into_iter().map(move |entry| Fed { event: id.event.clone(), epoch, entry })
     });
     Ok(feed::stream(begun.collect(), feed))
 }

@@ -4,6 +4,7 @@
 mod ag_ui;
 mod attacked;
 mod described;
+mod embedded;
 mod goldens;
 mod native;
 mod queued;

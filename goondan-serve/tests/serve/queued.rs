@@ -198,10 +198,15 @@ async fn one_who_comes_later_watches_from_the_beginning_of_the_turn() {
         seen.extend(events(&mut turn, 1).await);
     }
     let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    // One who comes back goes on behind what it has read.
+    let request = served.client.get(served.at("ada", "/events")).header("last-event-id", &seen.last().unwrap().id);
+    let mut again = request.send().await.unwrap();
+    let read = seen.len();
     model.let_through(2);
     seen.extend(events(&mut turn, usize::MAX).await);
     served.service.drain(Duration::from_secs(1)).await;
     assert_eq!(events(&mut watching, usize::MAX).await, seen);
+    assert_eq!(events(&mut again, usize::MAX).await, seen[read..]);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 // Pages in chromium, with the server whose address is the first argument: one with `useChat` of AI SDK, and the one that
 // the server has itself. Prints what it sees, one line each, and fails at the first line that is not expected.
 import assert from "node:assert";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
@@ -10,6 +11,9 @@ const entryPoints = [fileURLToPath(new URL("chat.jsx", import.meta.url))];
 const define = { "process.env.NODE_ENV": '"production"' };
 const bundled = await build({ entryPoints, bundle: true, write: false, jsx: "automatic", define, logLevel: "error" });
 const script = bundled.outputFiles[0].text.replaceAll("</script", "<\\/script");
+
+// The page of docs/serving.md.
+const documented = readFileSync(new URL("../../../docs/serving.md", import.meta.url), "utf8").split("```html\n")[1].split("```")[0];
 
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -22,6 +26,8 @@ const open = async (path) => {
   page.on("pageerror", (error) => assert.fail(error));
   const html = `<!doctype html><meta charset="utf-8"><body></body><script type="module">${script}</script>`;
   await page.route("**/page?*", (route) => route.fulfill({ contentType: "text/html", body: html }));
+  const own = documented.replace("/agents/guide/", "/agents/assistant/");
+  await page.route("**/documented", (route) => route.fulfill({ contentType: "text/html", body: own }));
   await page.goto(`${url}${path}`);
   return page;
 };
@@ -60,6 +66,17 @@ const scenarios = {
     await page.getByText("It is done.", { exact: true }).waitFor();
     assert.match(await page.locator("[data-state=output-available]").innerText(), /paid back/);
     assert.equal(await page.locator("article").count(), 2, "the same message goes on");
+  },
+
+  async "the page of the documentation, which has 40 lines"() {
+    assert(documented.trim().split("\n").length <= 40);
+    const page = await open("/documented");
+    page.on("dialog", (dialog) => dialog.accept());
+    for (const [input, answer] of [["hello", "Hello, you."], ["refund", "It is done."]]) {
+      await page.locator("#input").fill(input);
+      await page.locator("#input").press("Enter");
+      await page.getByText(new RegExp(`> ${input}\\s+${answer}`)).waitFor();
+    }
   },
 
   async "the page of the server: an answer, a reload, and a stop"() {

@@ -7,7 +7,7 @@ use axum::routing::post;
 use goondan::decision::Question;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::prelude::*;
-use goondan::store::MemoryStore;
+use goondan::store::{MemoryQueue, MemoryStore};
 use goondan::{Agent, BoxFuture, json};
 use goondan_covers::covers;
 use goondan_serve::Service;
@@ -101,6 +101,9 @@ async fn talk(script: &str) {
     let store = Arc::new(MemoryStore::new());
     let agent = Agent::builder("assistant").model(model).extension::<Shop>(json!({})).store(Arc::clone(&store));
     let service = Service::new(agent.build().unwrap()).store(store).page(true);
+    let service = service.queue(Arc::new(MemoryQueue::new()));
+    let worker = service.clone();
+    let work = tokio::spawn(async move { worker.work().await });
     let router = service.router().route(
         "/go-on",
         post(async move || {
@@ -113,6 +116,7 @@ async fn talk(script: &str) {
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(script);
     let client = tokio::process::Command::new(installed(".bin/node")).arg(script).arg(url).output().await.unwrap();
     server.abort();
+    work.abort();
     let seen = String::from_utf8_lossy(&client.stdout).into_owned() + &String::from_utf8_lossy(&client.stderr);
     assert!(client.status.success(), "{seen}");
     println!("{seen}");
