@@ -96,6 +96,7 @@ fn status_of(code: &ErrorCode) -> StatusCode {
     let one_of = |codes: &[ErrorCode]| codes.contains(code);
     if one_of(&[
         ErrorCode::INPUT,
+        ErrorCode::INPUT_FILE,
         ErrorCode::MESSAGE_PART,
         ErrorCode::VALUE_DEPTH,
         ErrorCode::CONFIG_NAME,

@@ -4,12 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
-use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::{fs, thread};
 
+use goondan_covers::covers;
 use goondan_libraries::Build;
 use tempfile::TempDir;
 
@@ -237,6 +240,80 @@ fn what_tools_answer_is_data_and_only_records_of_it_are_masked() {
     let base =
         fs::read_to_string(fixture.path("state/workspaces/main/instances/main:default/messages/base.jsonl")).unwrap();
     assert!(base.contains("qwyx"), "{base}");
+}
+
+/// Sends a request to a server, and returns all of the answer.
+fn ask(address: &str, method: &str, path: &str, token: &str, body: &str) -> String {
+    let mut connection = TcpStream::connect(address).unwrap();
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\nconnection: close");
+    write!(connection, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    String::from_utf8(answer).unwrap()
+}
+
+/// Neither what a tool tells and a layer fails with, nor a token, is in an answer of a server or in its log.
+#[test]
+#[covers("SERVE-03", "MASK-01")]
+fn a_server_tells_no_key_and_no_token() {
+    const TOKEN: &str = "sesame-of-ada";
+    const DIGEST: &str = "7bbc060fdf0d8b40dd0bda290e5067525a06373ed4589198717d20624438df61";
+    for (leak, shown) in [("nowhere", "***"), ("turn", "turned away: ***"), ("step", "refused: ***")] {
+        let fixture = Fixture::leaking(
+            leak,
+            "- { call: { tool: leaky__tell }, when: hello, repeat: true }\n- { say: done, repeat: true }\n",
+        );
+        fs::write(fixture.path("tokens"), format!("ada: {DIGEST}\n")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan-under-test"));
+        command.current_dir(fixture.0.path()).args(["serve", "--trust", "--listen", "127.0.0.1:0"]);
+        command.args(["--token-file", "tokens", "--state-root", "state", "--log-level", "trace"]);
+        let mut server = command.env("LEAKY_KEY", KEY).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(server.stderr.take().unwrap());
+        let (mut logged, mut line) = (String::new(), String::new());
+        let address = loop {
+            line.clear();
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server has ended: {logged}");
+            logged.push_str(&line);
+            if let Some(address) = line.trim().strip_prefix("listening on http://") {
+                break address.to_owned();
+            }
+        };
+        // The rest of the log, so that the server does not wait for its reader.
+        let rest = thread::spawn(move || {
+            let mut rest = String::new();
+            log.read_to_string(&mut rest).unwrap();
+            rest
+        });
+        let at = "/v1/agents/main/instances/ada:1";
+        let chat = r#"{"id":"2","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"hello"}]}]}"#;
+        let run = r#"{"threadId":"3","runId":"r","messages":[{"role":"user","content":"hello"}]}"#;
+        let turn = ask(&address, "POST", &format!("{at}/turns"), TOKEN, r#"{"input":"hello"}"#);
+        let place = turn.lines().find_map(|line| line.strip_prefix("location: ")).unwrap().trim().to_owned();
+        let get = |path: &str| ask(&address, "GET", path, TOKEN, "");
+        let answers = [
+            ask(&address, "POST", "/v1/agents/main/ui", TOKEN, chat),
+            ask(&address, "POST", "/v1/agents/main/ag-ui", TOKEN, run),
+            get(&place),
+            get(&format!("{place}/events")),
+            get(&format!("{at}/messages")),
+            get(&format!("{at}/decisions")),
+            get(at),
+            get("/v1/agents/main/instances"),
+            get("/openapi.json"),
+            ask(&address, "GET", at, "sesame-of-nobody", ""),
+            turn,
+        ];
+        assert!(Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap().success());
+        assert!(server.wait().unwrap().success());
+        logged += &rest.join().unwrap();
+        assert!(answers[10].contains(shown), "{leak}: {}", answers[10]);
+        for text in answers.iter().chain([&logged]) {
+            for part in PARTS.into_iter().chain(["sesame"]) {
+                assert!(!text.contains(part), "{leak}: `{part}` in\n{text}");
+            }
+        }
+    }
 }
 
 #[test]

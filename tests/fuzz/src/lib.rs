@@ -8,6 +8,7 @@ mod answer;
 mod bundle;
 mod library;
 mod names;
+mod request;
 mod script;
 mod store;
 
@@ -15,6 +16,7 @@ pub use answer::answer;
 pub use bundle::bundle;
 pub use library::library;
 pub use names::names;
+pub use request::request;
 pub use script::script;
 pub use store::store;
 
@@ -22,11 +24,12 @@ pub use store::store;
 pub type Target = fn(&[u8]);
 
 /// All targets, each with its name, which is also the name of its corpus.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("answer", answer),
     ("bundle", bundle),
     ("library", library),
     ("names", names),
+    ("request", request),
     ("script", script),
     ("store", store),
 ];
