@@ -124,5 +124,5 @@ fn examples_of_the_documentation_are_a_bundle() {
     let examples: Vec<_> =
         documentation.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     let bundle = load(&examples).unwrap();
-    assert_eq!((examples.len(), bundle.warnings().len()), (4, 0), "{:?}", bundle.warnings());
+    assert_eq!((examples.len(), bundle.warnings().len()), (5, 0), "{:?}", bundle.warnings());
 }

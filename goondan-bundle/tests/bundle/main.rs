@@ -14,6 +14,7 @@ mod model;
 mod advice;
 mod agent;
 
+mod server;
 mod swarm;
 
 #[cfg(test)]

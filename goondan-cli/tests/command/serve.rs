@@ -237,9 +237,11 @@ fn kills_at_any_moment_lose_no_turn_and_double_none() {
     for run in 0..runs {
         let turns = format!("/v1/agents/clerk/instances/run-{run}/turns");
         let key = "Idempotency-Key: payment\r\n";
+        // Every other one is in the queue first.
+        let wait = if run % 2 == 0 { "stream" } else { "accepted" };
         for kill in 0..2 {
             let mut server = Server::start(directory.path(), &[]);
-            let watching = server.send("POST", &turns, key, &turn("pay", "stream"));
+            let watching = server.send("POST", &turns, key, &turn("pay", wait));
             // Moments that no two runs share.
             std::thread::sleep(std::time::Duration::from_micros(run * 7919 % 60_000 + kill * 500));
             server.child.kill().unwrap();
@@ -259,4 +261,92 @@ fn kills_at_any_moment_lose_no_turn_and_double_none() {
         let lines = fs::read_to_string(&ran).unwrap_or_default().lines().count();
         assert!(lines as u64 <= run + 1, "run {run}: the command ran {lines} times");
     }
+}
+
+#[test]
+#[covers("SERVE-01", "ONCE-01")]
+fn what_was_accepted_is_answered_after_kill_9() {
+    let directory = bundle("- { say: hi, repeat: true }\n");
+    // No turn may run, so that all wait.
+    let mut server = Server::start(directory.path(), &["--max-turns", "0"]);
+    let mut places = Vec::new();
+    for input in ["one", "two", "three"] {
+        let mut answer = String::new();
+        server.send("POST", TURNS, "", &turn(input, "accepted")).read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 202"), "{answer}");
+        places.push(answer.lines().find_map(|line| line.strip_prefix("location: ")).unwrap().trim().to_owned());
+    }
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+
+    let server = Server::start(directory.path(), &[]);
+    for place in &places {
+        let (status, events) = server.ask("GET", &format!("{place}/events"), "", "");
+        assert!(status == 200 && events.contains("\"response\":\"hi\""), "{events}");
+    }
+    let (_, messages) = server.ask("GET", "/v1/agents/clerk/instances/ada/messages", "", "");
+    let messages: Vec<Value> = serde_json::from_str(&messages).unwrap();
+    let inputs: Vec<_> = messages.iter().filter(|message| message["data"]["role"] == "user").collect();
+    let inputs: Vec<_> = inputs.iter().map(|message| message["data"]["content"].as_str().unwrap()).collect();
+    assert_eq!(inputs, ["one", "two", "three"]);
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+#[covers("SERVE-01")]
+fn a_second_signal_ends_a_server_that_waits_for_its_turns() {
+    let directory = bundle("");
+    let ran = directory.path().join("ran");
+    let command = format!("touch {}; sleep 100", ran.display());
+    let call = json!({ "call": { "tool": "bash__exec", "args": { "command": command } } });
+    fs::write(directory.path().join("script.yaml"), format!("[{call}]")).unwrap();
+    let mut server = Server::start(directory.path(), &["--grace", "100"]);
+    let _watching = server.send("POST", TURNS, "", &turn("wait", "stream"));
+    wait_for(&ran);
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    let mut line = String::new();
+    while !line.contains("leaving when 1 turns have ended") {
+        assert_ne!(server.errors.read_line(&mut line).unwrap(), 0, "{line}");
+    }
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_ne!(server.end().0, Some(0));
+}
+
+/// The server of `docs/bundles.md`, on a free port.
+#[test]
+#[covers("SERVE-03")]
+fn the_server_of_a_bundle_says_who_may_use_it() {
+    let page = fs::read_to_string(checkout().join("docs/bundles.md")).unwrap();
+    let written = page.split("```yaml\n").find(|block| block.contains("kind: Server")).unwrap();
+    let written = written.split("```").next().unwrap().replace("Agent/guide", "Agent/clerk");
+    let directory = bundle("- { say: hi, repeat: true }\n");
+    let other = AGENT.split("---\n").nth(1).unwrap().replace("clerk", "other");
+    let swarm = "apiVersion: goondan.ai/v1\nkind: Swarm\nmetadata: { name: shop }\n\
+                 spec: { agents: [ { ref: Agent/clerk }, { ref: Agent/other } ], entryAgent: Agent/clerk }\n";
+    let write = |server: &str| {
+        let text = format!("{MODEL}{AGENT}---\n{other}---\n{swarm}---\n{server}");
+        fs::write(directory.path().join("goondan.yaml"), text).unwrap();
+    };
+    write(&written);
+    let server = Server::start(directory.path(), &["--ui"]);
+    let ada = "Authorization: Bearer one\r\n";
+    let turns = "/v1/agents/clerk/instances/ada:1/turns";
+    assert_eq!(server.ask("POST", turns, "", &turn("hi", "result")).0, 401);
+    assert_eq!(server.ask("POST", turns, ada, &turn("hi", "result")).0, 200);
+    assert_eq!(server.ask("GET", "/v1/agents", ada, "").1, "{\"agents\":[\"clerk\"]}");
+    let support = "Authorization: Bearer two\r\n";
+    assert_eq!(server.ask("POST", turns, support, &turn("hi", "result")).0, 403, "it may read and decide");
+    assert_eq!(server.ask("GET", "/v1/agents/clerk/instances/ada:1/messages", support, "").0, 200);
+    assert!(server.ask("GET", "/", "", "").1.contains("<title>goondan</title>"));
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
+    // The address is that of the bundle, unless another one is passed.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    write(&written.replace("0.0.0.0:7717", &address.to_string()));
+    let mut command = goondan();
+    command.args(["serve", "--trust"]).arg(directory.path()).arg("--state-root").arg(directory.path().join(".state"));
+    let refused = command.output().unwrap();
+    assert!(stderr(&refused).contains(&format!("cannot listen on {address}")), "{refused:?}");
 }
