@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::response::Response;
 use axum::response::sse::Event;
@@ -12,8 +13,7 @@ use goondan_lock::Lock;
 use goondan_runtime::BackgroundUpdate;
 use goondan_runtime::store::InstanceId;
 use goondan_wire::{TurnEnd, Update};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::broadcast::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
 use crate::log::Entry;
@@ -31,23 +31,84 @@ pub(crate) struct Fed {
     pub(crate) entry: Entry,
 }
 
-/// The conversations that are watched.
+/// The conversations that are watched, each with those who watch it.
 #[derive(Default)]
 pub(crate) struct Feeds {
-    watched: Lock<HashMap<InstanceId, Sender<Fed>>>,
+    watched: Lock<HashMap<InstanceId, Vec<Watcher>>>,
+}
+
+struct Watcher {
+    updates: Sender<Received>,
+    missed: Arc<AtomicU64>,
+}
+
+/// Receives what the turns of a conversation tell.
+pub(crate) struct Feed {
+    updates: Receiver<Received>,
+    /// How many updates have been left out since the newest that waits.
+    missed: Arc<AtomicU64>,
+    feeds: Arc<Feeds>,
+    instance: InstanceId,
+}
+
+/// What is received.
+enum Received {
+    Update(Fed),
+    /// So many updates are left out.
+    Missed(u64),
+}
+
+impl Watcher {
+    /// Returns whether the update waits now.
+    fn send(&self, fed: &Fed) -> bool {
+        let missed = self.missed.load(Ordering::Relaxed);
+        if missed > 0 && self.updates.try_send(Received::Missed(missed)).is_ok() {
+            self.missed.fetch_sub(missed, Ordering::Relaxed);
+        }
+        self.updates.try_send(Received::Update(fed.clone())).is_ok()
+    }
+}
+
+impl Feed {
+    async fn next(&mut self) -> Option<Received> {
+        match self.updates.try_recv() {
+            Ok(received) => Some(received),
+            Err(_) => match self.missed.swap(0, Ordering::Relaxed) {
+                0 => self.updates.recv().await,
+                missed => Some(Received::Missed(missed)),
+            },
+        }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.updates.close();
+        let mut watched = self.feeds.watched.lock();
+        if let Some(watchers) = watched.get_mut(&self.instance) {
+            watchers.retain(|watcher| !watcher.updates.is_closed());
+            if watchers.is_empty() {
+                watched.remove(&self.instance);
+            }
+        }
+    }
 }
 
 impl Feeds {
     /// Returns a receiver of what the turns of a conversation tell after this call.
-    pub(crate) fn watch(&self, instance: InstanceId) -> Receiver<Fed> {
-        self.watched.lock().entry(instance).or_insert_with(|| channel(WAITING).0).subscribe()
+    pub(crate) fn watch(self: &Arc<Self>, instance: InstanceId) -> Feed {
+        let (sender, updates) = channel(WAITING);
+        let missed = Arc::default();
+        let watcher = Watcher { updates: sender, missed: Arc::clone(&missed) };
+        self.watched.lock().entry(instance.clone()).or_default().push(watcher);
+        Feed { updates, missed, feeds: Arc::clone(self), instance }
     }
 
-    pub(crate) fn send(&self, instance: &InstanceId, fed: Fed) {
-        let mut watched = self.watched.lock();
-        if watched.get(instance).is_some_and(|feed| feed.send(fed).is_err()) {
-            // Those who watched are gone.
-            watched.remove(instance);
+    pub(crate) fn send(&self, instance: &InstanceId, fed: &Fed) {
+        for watcher in self.watched.lock().get(instance).into_iter().flatten() {
+            if !watcher.send(fed) {
+                watcher.missed.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 
@@ -74,7 +135,7 @@ impl Background {
                 let end = TurnEnd::of(&turn.outcome).in_background(&*turn);
                 if let Some(entry) = Entry::new(0, Update::Turn(end)) {
                     let instance = InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() };
-                    feeds.send(&instance, Fed { event: turn.input.id.clone(), epoch: None, entry });
+                    feeds.send(&instance, &Fed { event: turn.input.id.clone(), epoch: None, entry });
                 }
             }
         });
@@ -83,19 +144,18 @@ impl Background {
 }
 
 /// Returns a stream of `begun`, the updates of a turn that runs, and of all that follow.
-pub(crate) fn stream(begun: VecDeque<Fed>, feed: Receiver<Fed>) -> Response {
+pub(crate) fn stream(begun: VecDeque<Fed>, feed: Feed) -> Response {
     let told = begun.back().map(|last| (last.event.clone(), last.epoch, last.entry.number));
     events(unfold((begun, feed, told), async |(mut begun, mut feed, told)| {
         if let Some(fed) = begun.pop_front() {
             return Some((Ok::<_, Infallible>(event(&fed)), (begun, feed, told)));
         }
         loop {
-            let next = match feed.recv().await {
+            let next = match feed.next().await? {
                 // It came between the beginning of the receiver and the look at the log.
-                Ok(fed) if is_told(&fed, told.as_ref()) => continue,
-                Ok(fed) => event(&fed),
-                Err(RecvError::Lagged(missed)) => Event::default().event("missed").data(missed.to_string()),
-                Err(RecvError::Closed) => return None,
+                Received::Update(fed) if is_told(&fed, told.as_ref()) => continue,
+                Received::Update(fed) => event(&fed),
+                Received::Missed(missed) => Event::default().event("missed").data(missed.to_string()),
             };
             return Some((Ok(next), (begun, feed, told)));
         }

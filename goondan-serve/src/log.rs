@@ -2,13 +2,11 @@
 // SERVE-01
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use goondan_core::{Error, MessageEvent, Role};
 use goondan_lock::Lock;
 use goondan_wire::{TurnEnd, Update};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// The log of a turn.
 pub(crate) struct Log {
@@ -28,7 +26,6 @@ struct State {
     /// Up to which number pieces are left out.
     left_out: u64,
     end: Option<End>,
-    ended: Option<Instant>,
 }
 
 /// An update, with its number in the log.
@@ -108,7 +105,6 @@ impl Log {
     pub(crate) fn end(&self, end: End) {
         let mut state = self.state.lock();
         state.end.get_or_insert(end);
-        state.ended = Some(Instant::now());
         drop(state);
         self.changed.send_replace(());
     }
@@ -137,10 +133,9 @@ impl Log {
         }
     }
 
-    /// Returns for how long the log has been complete, and how many bytes it has.
-    pub(crate) fn age(&self) -> (Option<Duration>, usize) {
-        let state = self.state.lock();
-        (state.ended.map(|ended| ended.elapsed()), state.bytes)
+    /// Returns how many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.state.lock().bytes
     }
 
     /// Returns a receiver that is told of changes from now on.

@@ -8,11 +8,10 @@ use std::time::Duration;
 use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey, Message};
 use goondan_runtime::Queue;
 use goondan_runtime::store::{EventDigest, InstanceId, InstanceQuery, InstanceStatus, Store, StoredInstance};
-use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
 
 use crate::agents::{Agents, Held};
-use crate::feed::{Background, Fed};
+use crate::feed::{Background, Feed};
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::questions::Questions;
@@ -227,7 +226,7 @@ impl Service {
     }
 
     /// Returns what all turns of a conversation tell after this call.
-    pub(crate) fn feed(&self, instance: InstanceId) -> Receiver<Fed> {
+    pub(crate) fn feed(&self, instance: InstanceId) -> Feed {
         let inner = &self.inner;
         inner.background.get_or_init(|| Background::follow(inner.agents.background(), Arc::clone(&inner.turns.feeds)));
         inner.turns.feeds.watch(instance)

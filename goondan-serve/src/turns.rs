@@ -1,7 +1,7 @@
 //! The turns that run, and those that have ended a short while ago.
 // SERVE-01, SERVE-02
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use goondan_runtime::{LiveQuestion, TurnStream};
 use goondan_wire::{TurnEnd, Update, Updates};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::agents::Held;
 use crate::feed::{Fed, Feeds};
@@ -35,20 +36,60 @@ pub(crate) struct Turns {
 
 #[derive(Default)]
 struct Known {
-    turns: HashMap<TurnId, Turn>,
+    running: HashMap<TurnId, Turn>,
+    ended: Ended,
     /// Those that this process has accepted and that have not begun, with their principals.
     waiting: HashMap<TurnId, Option<String>>,
 }
 
+/// The turns that have ended a short while ago.
+#[derive(Default)]
+struct Ended {
+    turns: HashMap<TurnId, Turn>,
+    /// The same, oldest first, with when they ended and the number of their logs.
+    order: VecDeque<(Instant, TurnId, u32)>,
+    /// The bytes of their logs.
+    bytes: usize,
+}
+
+impl Ended {
+    fn add(&mut self, id: TurnId, turn: Turn) {
+        self.remove(&id);
+        self.bytes += turn.log.bytes();
+        self.order.push_back((Instant::now(), id.clone(), turn.log.epoch()));
+        self.turns.insert(id, turn);
+    }
+
+    fn remove(&mut self, id: &TurnId) {
+        if let Some(turn) = self.turns.remove(id) {
+            self.bytes -= turn.log.bytes();
+        }
+    }
+
+    /// Removes those that ended long ago, and the oldest while all have more than `most` bytes together.
+    fn sweep(&mut self, most: usize) {
+        while let Some((ended, id, epoch)) = self.order.front()
+            && (ended.elapsed() >= KEPT || self.bytes > most)
+        {
+            // Another one may have taken its place: the turn went on.
+            let is_it = self.turns.get(id).is_some_and(|turn| turn.log.epoch() == *epoch);
+            let id = self.order.pop_front().map(|(_, id, _)| id).filter(|_| is_it);
+            if let Some(id) = id {
+                self.remove(&id);
+            }
+        }
+    }
+}
+
 impl Known {
-    fn running(&self) -> impl Iterator<Item = (&TurnId, &Turn)> {
-        self.turns.iter().filter(|(_, turn)| turn.log.ended().is_none())
+    fn get(&self, id: &TurnId) -> Option<&Turn> {
+        self.running.get(id).or_else(|| self.ended.turns.get(id))
     }
 
     /// Fails if a principal has as many turns as it may.
     fn check_principal(&self, principal: Option<&str>, limits: Limits) -> Result<()> {
         let of_it = |of: &Option<String>| of.is_some() && of.as_deref() == principal;
-        let running = self.running().filter(|(_, turn)| of_it(&turn.principal)).count();
+        let running = self.running.values().filter(|turn| of_it(&turn.principal)).count();
         let waiting = self.waiting.values().filter(|of| of_it(of)).count();
         if running + waiting < limits.per_principal {
             return Ok(());
@@ -124,13 +165,13 @@ pub(crate) struct Start {
 impl Turns {
     /// Returns the log of a turn.
     pub(crate) fn log(&self, id: &TurnId) -> Option<Arc<Log>> {
-        self.turns.lock().turns.get(id).map(|turn| Arc::clone(&turn.log))
+        self.turns.lock().get(id).map(|turn| Arc::clone(&turn.log))
     }
 
     /// Returns the log of the turn that runs in a conversation, if one does: the newest.
     pub(crate) fn running(&self, agent: &AgentName, key: &InstanceKey) -> Option<(TurnId, Arc<Log>)> {
         let known = self.turns.lock();
-        let mut running = known.running().filter(|(id, _)| id.agent == *agent && id.key == *key);
+        let mut running = known.running.iter().filter(|(id, _)| id.agent == *agent && id.key == *key);
         running.next().map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
     }
 
@@ -141,7 +182,7 @@ impl Turns {
 
     /// Fails if a turn is known that answers something else under this id.
     pub(crate) fn check(&self, id: &TurnId, digest: &EventDigest) -> Result<()> {
-        match self.turns.lock().turns.get(id).and_then(|turn| turn.digest.as_ref()) {
+        match self.turns.lock().get(id).and_then(|turn| turn.digest.as_ref()) {
             Some(known) if known != digest => Err(reused()),
             _ => Ok(()),
         }
@@ -155,15 +196,15 @@ impl Turns {
     pub(crate) fn begin(self: &Arc<Self>, id: &TurnId, start: Start, again: bool, limits: Limits) -> Result<Arc<Log>> {
         let Start { digest, principal, held, stream } = start;
         let mut known = self.turns.lock();
-        sweep(&mut known.turns, limits.ended_bytes);
-        if let Some(turn) = known.turns.get(id).filter(|_| !again) {
+        known.ended.sweep(limits.ended_bytes);
+        if let Some(turn) = known.get(id).filter(|_| !again) {
             if turn.digest.is_some() && turn.digest != digest {
                 return Err(reused());
             }
             return Ok(Arc::clone(&turn.log));
         }
         let waited = known.waiting.remove(id);
-        let has_room = known.running().count() < limits.turns;
+        let has_room = known.running.len() < limits.turns;
         let checked = match has_room {
             true => known.check_principal(principal.as_deref(), limits),
             false => Err(Problem::busy(format!("{} turns run or are queued, which is the limit", limits.turns))),
@@ -176,10 +217,10 @@ impl Turns {
         let drive = drive(Arc::clone(self), id.clone(), Arc::clone(&log), held, stream, limits.log_bytes);
         let task = Some(tokio::spawn(drive).abort_handle());
         let turn = Turn { log: Arc::clone(&log), digest, principal, task };
-        if let Some(earlier) = known.turns.insert(id.clone(), turn).filter(|earlier| earlier.log.ended().is_none()) {
+        known.ended.remove(id);
+        if let Some(earlier) = known.running.insert(id.clone(), turn) {
             // Another decision is being taken. Those who watch that are not forgotten at the end.
-            let event = format!("{}~{}", id.event, earlier.log.epoch()).into();
-            known.turns.insert(TurnId { event, ..id.clone() }, earlier);
+            known.running.insert(id.beside(earlier.log.epoch()), earlier);
         }
         self.begun.send_replace(());
         Ok(log)
@@ -215,27 +256,28 @@ impl Turns {
     pub(crate) fn ended_before(&self, id: &TurnId, end: TurnEnd) -> Arc<Log> {
         let mut known = self.turns.lock();
         known.waiting.remove(id);
-        let turn = known.turns.entry(id.clone()).or_insert_with(|| {
-            let log = Arc::new(Log::new(fresh()));
-            log.push(Update::Turn(end.clone()), usize::MAX);
-            log.end(End::Turn(Arc::new(end)));
-            Turn { log, digest: None, principal: None, task: None }
-        });
+        if let Some(turn) = known.get(id) {
+            return Arc::clone(&turn.log);
+        }
+        let log = Arc::new(Log::new(fresh()));
+        log.push(Update::Turn(end.clone()), usize::MAX);
+        log.end(End::Turn(Arc::new(end)));
+        known.ended.add(id.clone(), Turn { log: Arc::clone(&log), digest: None, principal: None, task: None });
         self.begun.send_replace(());
-        Arc::clone(&turn.log)
+        log
     }
 
     /// Adds an update to the log of a turn, for those who watch it or its conversation.
     pub(crate) fn tell(&self, id: &TurnId, log: &Log, update: Update, most: usize) {
         if let Some(entry) = log.push(update, most) {
             let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
-            self.feeds.send(&instance, Fed { event: id.event.clone(), epoch: Some(log.epoch()), entry });
+            self.feeds.send(&instance, &Fed { event: id.event.clone(), epoch: Some(log.epoch()), entry });
         }
     }
 
     /// Returns how many turns run, or wait in their conversations.
     pub(crate) fn count(&self) -> usize {
-        self.turns.lock().running().count()
+        self.turns.lock().running.len()
     }
 
     /// Waits until there is room for turns, and returns for how many.
@@ -260,29 +302,50 @@ impl Turns {
 
     /// Forgets the turns of a conversation, none of which runs.
     pub(crate) fn forget_all(&self, agent: &AgentName, key: &InstanceKey) {
-        self.turns.lock().turns.retain(|id, _| id.agent != *agent || id.key != *key);
+        let mut known = self.turns.lock();
+        let of_it = |id: &&TurnId| id.agent == *agent && id.key == *key;
+        let ids: Vec<_> = known.ended.turns.keys().filter(of_it).cloned().collect();
+        ids.iter().for_each(|id| known.ended.remove(id));
     }
 
     /// Leaves the turns that run open: the next process that runs their events goes on with them.
     pub(crate) fn hand_over(&self) {
-        for turn in self.turns.lock().turns.values() {
+        let known = self.turns.lock();
+        for turn in known.running.values() {
             if let Some(task) = &turn.task {
                 task.abort();
             }
             turn.log.end(End::Handover);
         }
+        drop(known);
         self.feeds.close();
     }
 
-    fn forget(&self, id: &TurnId) {
-        self.turns.lock().turns.remove(id);
+    /// Moves a turn to those that have ended. One that was refused before it began is forgotten.
+    fn end(&self, id: &TurnId, log: &Log) {
+        let mut known = self.turns.lock();
+        let is_it = known.running.get(id).is_some_and(|turn| turn.log.epoch() == log.epoch());
+        let id = if is_it { id.clone() } else { id.beside(log.epoch()) };
+        let turn = known.running.remove(&id);
+        if let Some(turn) = turn.filter(|_| is_it && !matches!(log.ended(), Some(End::Refused(_)))) {
+            known.ended.add(id, turn);
+        }
+        drop(known);
+        self.ended.send_replace(());
+    }
+}
+
+impl TurnId {
+    /// Returns the id under which a turn is known beside the newest one of the same event.
+    fn beside(&self, epoch: u32) -> Self {
+        Self { event: format!("{}~{epoch}", self.event).into(), ..self.clone() }
     }
 }
 
 /// Runs a turn to its end, and writes its log.
 async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut stream: TurnStream, log_bytes: usize) {
     // Whatever ends this task, those who watch are told.
-    let ending = Ending { log, turns: Arc::clone(&turns) };
+    let ending = Ending { id: id.clone(), log, turns: Arc::clone(&turns) };
     let log = &ending.log;
     let (mut updates, mut has_begun) = (Updates::default(), false);
     while let Some(update) = stream.next().await {
@@ -294,10 +357,7 @@ async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut str
     let outcome = stream.finish().await;
     drop(held);
     match outcome {
-        Err(error) if !has_begun => {
-            turns.forget(&id);
-            log.end(End::Refused(Arc::new(error)));
-        }
+        Err(error) if !has_begun => log.end(End::Refused(Arc::new(error))),
         outcome => {
             let end = Arc::new(TurnEnd::of(&outcome));
             turns.tell(&id, log, Update::Turn(TurnEnd::clone(&end)), log_bytes);
@@ -308,6 +368,7 @@ async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut str
 
 /// Ends a log when it is dropped.
 struct Ending {
+    id: TurnId,
     log: Arc<Log>,
     turns: Arc<Turns>,
 }
@@ -315,36 +376,13 @@ struct Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         self.log.end(End::Handover);
-        self.turns.ended.send_replace(());
+        self.turns.end(&self.id, &self.log);
     }
 }
 
 fn reused() -> Problem {
     let message = "an event with this id is known, and asks for something else";
     Error::new(goondan_core::ErrorCode::EVENT_REUSED, message).suggest("send another key with another input").into()
-}
-
-/// Removes the logs of turns that ended long ago, and of the oldest if there are too many.
-fn sweep(turns: &mut HashMap<TurnId, Turn>, most: usize) {
-    turns.retain(|_, turn| turn.log.age().0.is_none_or(|age| age < KEPT));
-    let mut ended: Vec<_> = turns
-        .iter()
-        .filter_map(|(id, turn)| {
-            let (age, bytes) = turn.log.age();
-            Some((age?, bytes, id.clone()))
-        })
-        .collect();
-    let mut bytes: usize = ended.iter().map(|(_, bytes, _)| bytes).sum();
-    if bytes > most {
-        ended.sort_by_key(|(age, _, _)| std::cmp::Reverse(*age));
-        for (_, size, id) in ended {
-            if bytes <= most {
-                break;
-            }
-            bytes -= size;
-            turns.remove(&id);
-        }
-    }
 }
 
 /// Returns a number that other logs do not have.

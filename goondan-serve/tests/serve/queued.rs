@@ -226,3 +226,24 @@ async fn a_conversation_that_is_deleted_is_gone_with_its_keys() {
     assert_ne!(first["turnId"], second["turnId"], "the key is free again");
     assert_eq!(served.get(&served.at("ada", "")).await.1["key"], "ada");
 }
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn one_who_watches_a_conversation_and_reads_nothing_is_told_how_much_it_has_missed() {
+    // So many that no buffer of a connection holds them.
+    let item = |_: u32| ScriptItem::say("word ".repeat(300_000)).pieces(1_000.try_into().unwrap());
+    let served = Served::new(Agent::builder("assistant").model(ScriptedModel::new((0..20).map(item)))).await;
+    let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    for _ in 0..20 {
+        let response = served.turn("ada", &json!({ "input": "hello", "wait": "result" }), None).await;
+        assert_eq!(crate::support::json_of(response).await.0, 200);
+    }
+    served.service.drain(Duration::from_secs(1)).await;
+    let told = events(&mut watching, usize::MAX).await;
+    let missed: u64 =
+        told.iter().filter(|event| event.event == "missed").map(|event| event.data.parse::<u64>().unwrap()).sum();
+    let read = told.iter().filter(|event| event.event.is_empty()).count() as u64;
+    assert!(missed > 0, "{read} are read");
+    let whole = 20 * (1_000 + 6);
+    assert!(read + missed >= whole, "{read} read and {missed} missed of at least {whole}");
+}

@@ -1,0 +1,87 @@
+//! How long a client waits for the first byte and for the whole of a scripted turn, beside an axum handler that streams
+//! the same number of events and does nothing else; then both again while a thousand streams are open. Prints
+//! microseconds, and the ratio.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::response::sse::{Event, Sse};
+use axum::routing::post;
+use futures_util::stream;
+use goondan::Agent;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan_serve::Service;
+use reqwest::Client;
+use tokio::net::TcpListener;
+
+const TURNS: usize = 2_000;
+
+/// Returns the medians of the first byte and of the whole, in microseconds.
+async fn measure(client: &Client, url: &str) -> (u128, u128) {
+    let (mut first, mut whole) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        let url = url.replace("KEY", &format!("key-{turn}-{}", fastrand_like()));
+        let begun = Instant::now();
+        let mut response = client.post(&url).body(r#"{"input":"hello"}"#).send().await.expect("an answer");
+        _ = response.chunk().await;
+        first.push(begun.elapsed().as_micros());
+        while let Ok(Some(_)) = response.chunk().await {}
+        whole.push(begun.elapsed().as_micros());
+    }
+    first.sort_unstable();
+    whole.sort_unstable();
+    (first[TURNS / 2], whole[TURNS / 2])
+}
+
+/// Another number each time.
+fn fastrand_like() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
+}
+
+#[tokio::main]
+async fn main() {
+    _ = rustls::crypto::ring::default_provider().install_default();
+    let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi").repeat()])).build();
+    let service = Service::new(agent.expect("an agent"));
+    let served = serve(service.router()).await;
+    let events =
+        || stream::iter((0..8).map(|number| Ok::<_, Infallible>(Event::default().data("x".repeat(200 + number)))));
+    let bare = serve(Router::new().route("/bare", post(move |_: String| async move { Sse::new(events()) }))).await;
+    let client = Client::new();
+    let turns = format!("{served}/v1/agents/assistant/instances/KEY/turns");
+    let both = async |when: &str| {
+        let plain = measure(&client, &format!("{bare}/bare")).await;
+        let turn = measure(&client, &turns).await;
+        let ratio = |a: u128, b: u128| format!("{}.{:02}", a / b, a * 100 / b % 100);
+        println!(
+            "{when}: bare {plain:?} us, a turn {turn:?} us, {} and {} times",
+            ratio(turn.0, plain.0),
+            ratio(turn.1, plain.1)
+        );
+    };
+    both("alone").await;
+    let before = resident();
+    let mut open = Vec::new();
+    for stream in 0..1_000 {
+        let watched = client.get(format!("{served}/v1/agents/assistant/instances/watched-{stream}/events"));
+        open.push(watched.send().await.expect("a stream"));
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    println!("1,000 open streams, with their clients in this process: {} kB", resident() - before);
+    both("with 1,000 open streams").await;
+}
