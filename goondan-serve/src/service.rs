@@ -190,7 +190,7 @@ impl Service {
             self.questions();
             // They were accepted before, so that no limit holds them up.
             let limits = Limits { turns: usize::MAX, per_principal: usize::MAX, ..self.inner.limits };
-            match self.inner.turns.begin(&id, start, false, limits) {
+            match self.inner.turns.begin(&id, start, false, limits).await {
                 Ok(_) => resumed += 1,
                 Err(problem) => tracing::warn!("an interrupted turn waits: {problem:?}"),
             }
@@ -282,12 +282,12 @@ impl Service {
     ///
     /// # Errors
     /// 503 when the service is ending, and as [`Turns::begin`].
-    pub(crate) fn begin(&self, id: &TurnId, start: Start, again: bool) -> Result<Arc<Log>> {
+    pub(crate) async fn begin(&self, id: &TurnId, start: Start, again: bool) -> Result<Arc<Log>> {
         if self.is_draining() && (again || self.inner.turns.log(id).is_none()) {
             return Err(Problem::draining());
         }
         self.questions();
-        self.inner.turns.begin(id, start, again, self.inner.limits)
+        self.inner.turns.begin(id, start, again, self.inner.limits).await
     }
 
     /// Opens a conversation.
@@ -349,7 +349,7 @@ impl Service {
         let id = TurnId { agent, key, event: event.id.clone() };
         let digest = Some(EventDigest::of(&event));
         let start = Start { digest, principal: principal.map(str::to_owned), stream: held.run_stream(event), held };
-        let log = self.begin(&id, start, false)?;
+        let log = self.begin(&id, start, false).await?;
         self.accepted(&log).await?;
         Ok((id, log))
     }

@@ -2,11 +2,13 @@
 // SERVE-01, SERVE-02
 
 use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use goondan_core::{AgentName, Error, EventId, InstanceKey};
+use goondan_core::{AgentName, BoxFuture, Error, EventId, InstanceKey};
 use goondan_lock::Lock;
 use goondan_runtime::store::{EventDigest, InstanceId};
 use goondan_runtime::{LiveQuestion, TurnStream};
@@ -111,7 +113,7 @@ struct Turn {
     log: Arc<Log>,
     digest: Option<EventDigest>,
     principal: Option<String>,
-    /// `None` if it never began.
+    /// `None` as long as it has needed none.
     task: Option<AbortHandle>,
 }
 
@@ -154,6 +156,12 @@ impl Limits {
     }
 }
 
+/// A turn whose event was known, or one that begins now.
+enum Added {
+    Known(Arc<Log>),
+    New(Arc<Log>, BoxFuture<'static, ()>),
+}
+
 /// The parts of a turn that begins.
 pub(crate) struct Start {
     pub(crate) digest: Option<EventDigest>,
@@ -193,7 +201,27 @@ impl Turns {
     ///
     /// # Errors
     /// 422 when the event is known with another input, 429 when there are too many turns.
-    pub(crate) fn begin(self: &Arc<Self>, id: &TurnId, start: Start, again: bool, limits: Limits) -> Result<Arc<Log>> {
+    pub(crate) async fn begin(
+        self: &Arc<Self>,
+        id: &TurnId,
+        start: Start,
+        again: bool,
+        limits: Limits,
+    ) -> Result<Arc<Log>> {
+        let (log, mut driving) = match self.add(id, start, again, limits)? {
+            Added::Known(log) => return Ok(log),
+            Added::New(log, driving) => (log, driving),
+        };
+        self.begun.send_replace(());
+        // It runs here as far as it gets at once: a task of its own may have to wake another thread first.
+        let has_ended = poll_fn(|cx| Poll::Ready(driving.as_mut().poll(cx).is_ready())).await;
+        if !has_ended {
+            self.driven(id, &log, tokio::spawn(driving).abort_handle());
+        }
+        Ok(log)
+    }
+
+    fn add(self: &Arc<Self>, id: &TurnId, start: Start, again: bool, limits: Limits) -> Result<Added> {
         let Start { digest, principal, held, stream } = start;
         let mut known = self.turns.lock();
         known.ended.sweep(limits.ended_bytes);
@@ -201,7 +229,7 @@ impl Turns {
             if turn.digest.is_some() && turn.digest != digest {
                 return Err(reused());
             }
-            return Ok(Arc::clone(&turn.log));
+            return Ok(Added::Known(Arc::clone(&turn.log)));
         }
         let waited = known.waiting.remove(id);
         let has_room = known.running.len() < limits.turns;
@@ -214,16 +242,28 @@ impl Turns {
             return Err(problem);
         }
         let log = Arc::new(Log::new(fresh()));
-        let drive = drive(Arc::clone(self), id.clone(), Arc::clone(&log), held, stream, limits.log_bytes);
-        let task = Some(tokio::spawn(drive).abort_handle());
-        let turn = Turn { log: Arc::clone(&log), digest, principal, task };
         known.ended.remove(id);
+        let turn = Turn { log: Arc::clone(&log), digest, principal, task: None };
         if let Some(earlier) = known.running.insert(id.clone(), turn) {
             // Another decision is being taken. Those who watch that are not forgotten at the end.
             known.running.insert(id.beside(earlier.log.epoch()), earlier);
         }
-        self.begun.send_replace(());
-        Ok(log)
+        let driving = drive(Arc::clone(self), id.clone(), Arc::clone(&log), held, stream, limits.log_bytes);
+        Ok(Added::New(log, Box::pin(driving)))
+    }
+
+    /// Takes the task that drives a turn.
+    fn driven(&self, id: &TurnId, log: &Log, task: AbortHandle) {
+        let mut known = self.turns.lock();
+        let mut ids = [id.clone(), id.beside(log.epoch())].into_iter();
+        let is_it =
+            |known: &Known, id: &TurnId| known.running.get(id).is_some_and(|turn| turn.log.epoch() == log.epoch());
+        match ids.find(|id| is_it(&known, id)).and_then(|id| known.running.get_mut(&id)) {
+            // It was handed over meanwhile.
+            Some(turn) if turn.log.ended().is_some() => task.abort(),
+            Some(turn) => turn.task = Some(task),
+            None => {}
+        }
     }
 
     /// Returns a receiver that is told of turns that begin, or end before that.

@@ -108,6 +108,12 @@ fn an_agent_is_served_until_a_signal() {
     assert_eq!((status, &end["response"]), (200, &json!("hi")));
     let (status, stream) = server.ask("POST", TURNS, "", &turn("hello", "stream"));
     assert!(status == 200 && stream.contains("\"type\":\"turn\""), "{stream}");
+    // Although the conversation is kept open for another turn.
+    let conversation = TURNS.strip_suffix("/turns").unwrap();
+    assert_eq!(server.ask("DELETE", conversation, "", "").0, 204);
+    assert_eq!(server.ask("GET", conversation, "", "").0, 404);
+    let (status, body) = server.ask("POST", TURNS, "", &turn("hello", "result"));
+    assert!(status == 200 && body.contains("\"response\":\"hi\""), "{body}");
     server.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(server.end().0, Some(0));
 }

@@ -112,7 +112,7 @@ pub(crate) async fn decided(
     let stream = held.decide_stream(decisions);
     let id = TurnId { agent, key, event };
     let start = Start { digest, principal: by.clone(), stream, held };
-    let log = service.begin(&id, start, true)?;
+    let log = service.begin(&id, start, true).await?;
     service.accepted(&log).await?;
     Ok((id, log))
 }
@@ -192,6 +192,10 @@ pub(crate) async fn delete(
         let error = Error::new(ErrorCode::STORE_LOCKED, message).suggest("cancel it, or wait for its end");
         return Err(Problem::from(error).with_status(StatusCode::CONFLICT));
     }
+    // It may be open, in case that another turn follows.
+    let held = service.open_known(&agent, &key).await?;
+    held.close().await?;
+    drop(held);
     let instance = InstanceId { agent: agent.clone(), key: key.clone() };
     let until = Instant::now() + CLOSES;
     loop {
@@ -199,7 +203,7 @@ pub(crate) async fn delete(
             Ok(true) => break,
             Ok(false) => return Err(Problem::not_found("conversation")),
             Err(error) if *error.code() != ErrorCode::STORE_LOCKED => return Err(error.into()),
-            // It closes after its last turn.
+            // Another handle of it closes.
             Err(_) if Instant::now() < until => sleep(Duration::from_millis(20)).await,
             Err(error) => return Err(Problem::from(error).with_status(StatusCode::CONFLICT)),
         }
