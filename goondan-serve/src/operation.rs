@@ -62,7 +62,7 @@ impl Operation {
         self.with(200, Answer::Text)
     }
 
-    pub(crate) fn is_empty(self, status: u16) -> Self {
+    pub(crate) fn says_nothing(self, status: u16) -> Self {
         self.with(status, Answer::Empty)
     }
 
@@ -77,7 +77,7 @@ impl Operation {
     }
 
     /// Asks for no token.
-    pub(crate) fn is_open(self) -> Self {
+    pub(crate) fn without_token(self) -> Self {
         Self { is_open: true, ..self }
     }
 

@@ -41,10 +41,15 @@ fn routes() -> Vec<Route> {
     let mut add = |path: &str, method: &'static str, handler: MethodRouter<Service>, operation: Operation| {
         routes.push(Route { method, path: path.to_owned(), handler, operation });
     };
-    add("/healthz", "get", get(|| async { "ok" }), Operation::new("The process is alive.").says().is_open());
-    let operation = Operation::new("It begins turns.").says().refuses(&[503]).is_open();
+    add("/healthz", "get", get(|| async { "ok" }), Operation::new("The process is alive.").says().without_token());
+    let operation = Operation::new("It begins turns.").says().refuses(&[503]).without_token();
     add("/readyz", "get", get(ready), operation);
-    add("/openapi.json", "get", get(openapi), Operation::new("This description.").answers::<Value>(200).is_open());
+    add(
+        "/openapi.json",
+        "get",
+        get(openapi),
+        Operation::new("This description.").answers::<Value>(200).without_token(),
+    );
     add("/v1/agents", "get", get(instances::agents), Operation::new("The agents.").answers::<AgentList>(200));
 
     let operation = Operation::new("The conversations of an agent, by key.")
@@ -59,7 +64,7 @@ fn routes() -> Vec<Route> {
     let at = |rest: &str| format!("{instance}{rest}");
     let operation = Operation::new("A conversation.").answers::<schemas::Instance>(200).refuses(&[404]);
     add(instance, "get", get(instances::show), operation);
-    let operation = Operation::new("Deletes a conversation for good.").is_empty(204).refuses(&[404, 409]);
+    let operation = Operation::new("Deletes a conversation for good.").says_nothing(204).refuses(&[404, 409]);
     add(instance, "delete", delete(instances::delete), operation);
     let operation = Operation::new("Its messages.").answers::<Vec<schemas::Message>>(200);
     add(&at("/messages"), "get", get(instances::messages), operation.refuses(&[404]));
@@ -101,7 +106,7 @@ fn routes() -> Vec<Route> {
     add("/v1/agents/{agent}/ag-ui", "post", post(ag_ui::run), operation);
     let operation = Operation::new("A message of AI SDK UI.").takes::<Chat>().streams().refuses(DECIDES);
     add("/v1/agents/{agent}/ui", "post", post(ui::post), operation);
-    let operation = Operation::new("The turn that runs in a chat.").streams().is_empty(204).refuses(&[404]);
+    let operation = Operation::new("The turn that runs in a chat.").streams().says_nothing(204).refuses(&[404]);
     add("/v1/agents/{agent}/ui/{id}/stream", "get", get(ui::resume), operation);
     let operation = Operation::new("Cancels the turn that runs in a chat.").answers::<Cancelled>(200);
     add("/v1/agents/{agent}/ui/{id}/cancel", "post", post(ui::cancel), operation.refuses(&[404]));
