@@ -80,8 +80,8 @@ impl Log {
         self.state.lock().next
     }
 
-    /// Adds an update, and returns it with its number. Once the log has more than `most` bytes, pieces are left out that
-    /// a message has whole.
+    /// Adds an update, and returns it with its number. Once the log has more than `most` bytes, pieces are left out
+    /// that a message has whole.
     pub(crate) fn push(&self, update: Update, most: usize) -> Option<Entry> {
         let mut state = self.state.lock();
         let entry = Entry::new(state.next, update)?;

@@ -109,7 +109,7 @@ impl Service {
     /// use goondan_serve::Service;
     ///
     /// # async fn example(service: Service) -> Result<(), goondan::Error> {
-    /// let store = FileStore::in_workspace("/var/lib/agents", "main")?;
+    /// let store = FileStore::in_workspace("/var/lib/agents".as_ref(), "main")?;
     /// # let agent = Agent::builder("assistant").model(ScriptedModel::new([])).store(store.clone()).build()?;
     /// let service = Service::new(agent).queue(Arc::new(store.queue()?)).store(Arc::new(store));
     /// tokio::spawn({

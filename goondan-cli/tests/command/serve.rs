@@ -47,7 +47,11 @@ struct Server {
 
 impl Server {
     fn start(bundle: &Path, arguments: &[&str]) -> Self {
-        let mut child = serve(bundle, arguments).stderr(Stdio::piped()).spawn().unwrap();
+        Self::of(serve(bundle, arguments))
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         let address = loop {
@@ -355,4 +359,36 @@ fn the_server_of_a_bundle_says_who_may_use_it() {
     command.args(["serve", "--trust"]).arg(directory.path()).arg("--state-root").arg(directory.path().join(".state"));
     let refused = command.output().unwrap();
     assert!(stderr(&refused).contains(&format!("cannot listen on {address}")), "{refused:?}");
+}
+
+#[test]
+#[covers("SERVE-01", "ASK-01")]
+fn the_example_answers_asks_and_pays_when_it_may() {
+    let state = TempDir::new().unwrap();
+    let example = checkout().join("examples/serve");
+    let mut command = goondan();
+    command
+        .args(["serve", "--ui", "--trust", "--listen", "127.0.0.1:0", "--state-root"])
+        .arg(state.path())
+        .arg(example);
+    let server = Server::of(command);
+    assert!(server.ask("GET", "/", "", "").1.contains("<title>goondan</title>"));
+    let end = |body: &str| -> Value {
+        let last = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
+        serde_json::from_str(last).unwrap()
+    };
+    let asked = end(&server.ask("POST", TURNS, "", &turn("refund order 1183", "stream")).1);
+    let decisions = TURNS.replace("/turns", "/decisions");
+    let decide = |wait: &Value, value: Value| {
+        let decision = json!([{ "call": wait["call"], "value": value }]).to_string();
+        end(&server.ask("POST", &decisions, "", &decision).1)
+    };
+    let [question] = &asked["waits"].as_array().unwrap()[..] else { panic!("{asked}") };
+    assert_eq!(question["tool"], "ask__person");
+    let asked = decide(question, json!("by card"));
+    let [approval] = &asked["waits"].as_array().unwrap()[..] else { panic!("{asked}") };
+    assert_eq!(approval["args"]["command"], "echo paid 49.00 EUR by card");
+    assert_eq!(decide(approval, json!(true))["response"], "Done: 49.00 EUR are on their way.");
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
 }

@@ -122,7 +122,9 @@ impl Run {
 
     /// Returns the event of the end.
     fn finished(&self, end: &TurnEnd) -> Value {
-        let finished = |outcome: Value| json!({ "type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run, "outcome": outcome });
+        let (thread, run) = (&self.thread, &self.run);
+        let finished =
+            |outcome: Value| json!({ "type": "RUN_FINISHED", "threadId": thread, "runId": run, "outcome": outcome });
         match &end.error {
             Some(error) if error.code == ErrorCode::TURN_CANCELLED.as_str() => finished(json!({ "type": "cancelled" })),
             Some(error) if end.response.is_none() => {

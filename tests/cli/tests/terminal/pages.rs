@@ -116,6 +116,11 @@ const BLOCKS: &[Block] = &[
         ],
     },
     Block {
+        pages: &["README.md", "docs/serving.md"],
+        before: "",
+        lines: &[("goondan serve examples/serve --ui --trust", Elsewhere("goondan-cli/tests/command/serve.rs"))],
+    },
+    Block {
         pages: &["docs/serving.md"],
         before: "",
         lines: &[("goondan serve examples/quickstart", Elsewhere("goondan-cli/tests/command/serve.rs"))],
@@ -299,7 +304,11 @@ const BLOCKS: &[Block] = &[
         before: "",
         lines: &[
             ("cargo run -p service -- examples/service", Elsewhere("examples/service/tests/service.rs")),
-            ("curl -N http://127.0.0.1:8080/ann -d hello", Elsewhere("examples/service/tests/service.rs")),
+            (
+                "curl -N -H 'X-User: ann' -d '{\"input\": \"hello\"}' \
+                 localhost:8080/api/v1/agents/assistant/instances/ann:1/turns",
+                Elsewhere("examples/service/tests/service.rs"),
+            ),
         ],
     },
 ];
