@@ -104,6 +104,8 @@ pub(crate) struct Teller<F> {
     /// The number of answers that began again, so that their parts get ids of their own.
     restarts: u32,
     calls: Calls,
+    /// Those that a person was asked about.
+    asked: HashSet<ToolCallId>,
     finish: Option<ModelFinish>,
 }
 
@@ -161,6 +163,7 @@ impl<F: FrontEnd> Teller<F> {
             answer: Answer::default(),
             restarts: 0,
             calls: Calls::default(),
+            asked: HashSet::new(),
             finish: None,
         }
     }
@@ -232,18 +235,22 @@ impl<F: FrontEnd> Teller<F> {
                 self.end_step(events);
             }
             RuntimeEvent::StepFailed { .. } => self.end_step(events),
-            RuntimeEvent::TurnSuspended { waits, .. } => {
-                for wait in waits.iter().filter(|wait| !wait.questions.is_empty()) {
-                    let called = self.calls.wait(wait);
-                    self.called(&wait.call, called, events);
-                    self.tell(Told::Asked(wait), events);
-                }
-            }
+            RuntimeEvent::TurnSuspended { waits, .. } => self.ask(waits, events),
             RuntimeEvent::TurnStarted { .. } | RuntimeEvent::TurnResumed { .. } if !self.has_started => {
                 self.has_started = true;
                 self.front_end.tell(Told::Started, events);
             }
             _ => {}
+        }
+    }
+
+    fn ask(&mut self, waits: &[Wait], events: &mut Vec<Value>) {
+        for wait in waits.iter().filter(|wait| !wait.questions.is_empty()) {
+            if self.asked.insert(wait.call.clone()) {
+                let called = self.calls.wait(wait);
+                self.called(&wait.call, called, events);
+                self.tell(Told::Asked(wait), events);
+            }
         }
     }
 
@@ -349,6 +356,8 @@ impl<F: FrontEnd> Teller<F> {
             Update::Gone { .. } => self.tell(Told::Passing("gone", passing(update)), events),
             Update::Message { .. } => self.tell(Told::Passing("conversation", passing(update)), events),
             Update::Turn(end) => {
+                // Of a turn that waited before, nothing else tells them.
+                self.ask(&end.waits, events);
                 self.end_step(events);
                 self.tell(Told::Ended { end, model: self.finish }, events);
             }

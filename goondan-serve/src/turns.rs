@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use goondan_core::{AgentName, BoxFuture, Error, EventId, InstanceKey};
+use goondan_core::{AgentName, BoxFuture, Error, EventId, InstanceKey, MessageEvent};
 use goondan_lock::Lock;
 use goondan_runtime::store::{EventDigest, InstanceId};
 use goondan_runtime::{LiveQuestion, TurnStream};
@@ -395,6 +395,17 @@ async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut str
         }
     }
     let outcome = stream.finish().await;
+    if let Ok(result) = &outcome
+        && result.is_stored()
+    {
+        // It was answered before, or waits: nothing has been told of its messages.
+        for message in held.messages().await.unwrap_or_default() {
+            if message.turn() == Some(result.turn_id()) {
+                let (turn_id, event) = (result.turn_id().clone(), MessageEvent::Append { message });
+                turns.tell(&id, log, Update::Message { turn_id, event }, log_bytes);
+            }
+        }
+    }
     drop(held);
     match outcome {
         Err(error) if !has_begun => log.end(End::Refused(Arc::new(error))),

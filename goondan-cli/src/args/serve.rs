@@ -55,6 +55,11 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<usize>,
 
+    /// The most bytes of what turns have told that have ended, together: the oldest are forgotten first, and told from
+    /// the store then.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
+    pub(crate) log_bytes: usize,
+
     /// Serve a page at / for trying the agents out: it shows answers, tools, questions and decisions.
     #[arg(long)]
     pub(crate) ui: bool,

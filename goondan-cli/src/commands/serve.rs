@@ -100,6 +100,7 @@ fn grants(server: Option<&ServerResource>) -> Result<Vec<Grant>> {
 fn configured(args: &ServeArgs, server: Option<&ServerResource>) -> impl FnOnce(Service) -> Service + use<> {
     let number = |number: Option<NonZeroU32>| number.and_then(|number| usize::try_from(number.get()).ok());
     let mut limits = Limits::default();
+    limits.ended_bytes = args.log_bytes;
     limits.turns = args.max_turns.or(number(server.and_then(|server| server.turns))).unwrap_or(limits.turns);
     limits.per_principal = number(server.and_then(|server| server.turns_per_principal)).unwrap_or(limits.per_principal);
     limits.body_bytes = number(server.and_then(|server| server.body_bytes)).unwrap_or(limits.body_bytes);

@@ -45,6 +45,13 @@ struct Server {
     errors: BufReader<std::process::ChildStderr>,
 }
 
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A test that fails leaves none behind.
+        _ = self.child.kill();
+    }
+}
+
 impl Server {
     fn start(bundle: &Path, arguments: &[&str]) -> Self {
         Self::of(serve(bundle, arguments))
@@ -231,27 +238,44 @@ fn a_principal_uses_its_token() {
     assert_eq!(server.end().0, Some(0));
 }
 
-/// Killed at any moment, also while it starts again: each input is there once, and each key has one answer. `GOONDAN_RUNS`
-/// is how often.
+/// The ways in which a client asks for the same turn again: the path, the headers and the body.
+fn asked(wire: &str, run: u64) -> (String, &'static str, String) {
+    let key = "Idempotency-Key: payment\r\n";
+    let native = || format!("/v1/agents/clerk/instances/run-{run}/turns");
+    match wire {
+        "stream" | "accepted" => (native(), key, turn("pay", wire)),
+        "ui" => {
+            let message = json!({ "id": "m1", "role": "user", "parts": [{ "type": "text", "text": "pay" }] });
+            let chat = json!({ "id": format!("run-{run}"), "messages": [message] });
+            ("/v1/agents/clerk/ui".to_owned(), "", chat.to_string())
+        }
+        _ => {
+            let message = json!({ "id": "m1", "role": "user", "content": "pay" });
+            let input = json!({ "threadId": format!("run-{run}"), "runId": "r1", "messages": [message] });
+            ("/v1/agents/clerk/ag-ui".to_owned(), "", input.to_string())
+        }
+    }
+}
+
+/// Killed at any moment, also while it starts again: each input is there once, and each key has one answer, over every
+/// wire. `GOONDAN_RUNS` is how often.
 #[test]
 #[covers("SERVE-01", "SERVE-02", "EFFECT-01")]
 fn kills_at_any_moment_lose_no_turn_and_double_none() {
-    let runs: u64 = std::env::var("GOONDAN_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(6);
+    let runs: u64 = std::env::var("GOONDAN_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(8);
     let directory = bundle("");
     let ran = directory.path().join("ran");
     let command = format!("echo $RANDOM >> {}; sleep 0.02", ran.display());
     let call =
-        json!({ "call": { "tool": "bash__exec", "args": { "command": command } }, "when": "^pay", "repeat": true });
+        json!({ "call": { "tool": "bash__exec", "args": { "command": command } }, "when": "^pay$", "repeat": true });
     let script = format!("[{call}, {}]", json!({ "say": "It may be paid.", "repeat": true }));
     fs::write(directory.path().join("script.yaml"), script).unwrap();
     for run in 0..runs {
-        let turns = format!("/v1/agents/clerk/instances/run-{run}/turns");
-        let key = "Idempotency-Key: payment\r\n";
-        // Every other one is in the queue first.
-        let wait = if run % 2 == 0 { "stream" } else { "accepted" };
+        let wire = ["stream", "accepted", "ui", "ag-ui"][usize::try_from(run % 4).unwrap()];
+        let (path, headers, body) = asked(wire, run);
         for kill in 0..2 {
             let mut server = Server::start(directory.path(), &[]);
-            let watching = server.send("POST", &turns, key, &turn("pay", wait));
+            let watching = server.send("POST", &path, headers, &body);
             // Moments that no two runs share.
             std::thread::sleep(std::time::Duration::from_micros(run * 7919 % 60_000 + kill * 500));
             server.child.kill().unwrap();
@@ -259,17 +283,22 @@ fn kills_at_any_moment_lose_no_turn_and_double_none() {
             drop(watching);
         }
         let server = Server::start(directory.path(), &[]);
-        let (status, body) = server.ask("POST", &turns, key, &turn("pay", "result"));
-        let end: Value = serde_json::from_str(&body).unwrap();
-        assert_eq!((status, &end["response"]), (200, &json!("It may be paid.")), "run {run}: {body}");
-        let (_, messages) = server.ask("GET", &turns.replace("/turns", "/messages"), "", "");
+        // The client comes back: the same request, and for a turn that was accepted the end of it.
+        let (path, headers, body) = asked(if wire == "accepted" { "stream" } else { wire }, run);
+        let (status, told) = server.ask("POST", &path, headers, &body);
+        assert!(status == 200 && told.contains("It may be paid."), "run {run} over {wire}: {told}");
+        let (_, messages) = server.ask("GET", &format!("/v1/agents/clerk/instances/run-{run}/messages"), "", "");
         let messages: Vec<Value> = serde_json::from_str(&messages).unwrap();
         let count = |role: &str| messages.iter().filter(|message| message["data"]["role"] == role).count();
-        assert_eq!((count("user"), count("assistant"), count("tool")), (1, 2, 1), "run {run}: {messages:?}");
+        assert_eq!(
+            (count("user"), count("assistant"), count("tool")),
+            (1, 2, 1),
+            "run {run} over {wire}: {messages:?}"
+        );
         server.signal(nix::sys::signal::Signal::SIGTERM);
         assert_eq!(server.end().0, Some(0));
         let lines = fs::read_to_string(&ran).unwrap_or_default().lines().count();
-        assert!(lines as u64 <= run + 1, "run {run}: the command ran {lines} times");
+        assert!(lines as u64 <= run + 1, "run {run} over {wire}: the command ran {lines} times");
     }
 }
 
@@ -389,6 +418,24 @@ fn the_example_answers_asks_and_pays_when_it_may() {
     let [approval] = &asked["waits"].as_array().unwrap()[..] else { panic!("{asked}") };
     assert_eq!(approval["args"]["command"], "echo paid 49.00 EUR by card");
     assert_eq!(decide(approval, json!(true))["response"], "Done: 49.00 EUR are on their way.");
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+#[covers("SERVE-01")]
+fn a_bundle_that_changes_is_reloaded_and_open_conversations_go_on() {
+    let directory = bundle("- { say: before, repeat: true }\n");
+    let mut server = Server::start(directory.path(), &["--watch", "--log-level", "info"]);
+    assert!(server.ask("POST", TURNS, "", &turn("hello", "result")).1.contains("before"));
+    fs::write(directory.path().join("script.yaml"), "- { say: after, repeat: true }\n").unwrap();
+    let mut line = String::new();
+    while !line.contains("reloaded") {
+        assert_ne!(server.errors.read_line(&mut line).unwrap(), 0, "{line}");
+    }
+    assert!(server.ask("POST", TURNS, "", &turn("hello", "result")).1.contains("after"));
+    let (_, messages) = server.ask("GET", &TURNS.replace("/turns", "/messages"), "", "");
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&messages).unwrap().len(), 4);
     server.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(server.end().0, Some(0));
 }

@@ -264,3 +264,30 @@ async fn looking_makes_no_conversation_and_secrets_are_masked() {
     }
     drop(secret);
 }
+
+#[tokio::test]
+#[covers("SERVE-02", "ASK-01")]
+async fn the_key_of_a_turn_that_waits_returns_what_it_waits_for() {
+    let store = Arc::new(MemoryStore::new());
+    let script = || vec![ScriptItem::call("shop__refund", json!({})), ScriptItem::say("done")];
+    let agent = || scripted(script()).extension::<Shop>(json!({}));
+    let served = Served::with(agent(), store.clone(), |service| service).await;
+    let body = json!({ "input": "refund", "wait": "result" });
+    let ask = async |served: &Served| crate::support::json_of(served.turn("ada", &body, Some("k")).await).await.1;
+    let first = ask(&served).await;
+    assert_eq!((&first["finishReason"], first["waits"].as_array().unwrap().len()), (&json!("suspended"), 1));
+    assert_eq!(ask(&served).await, first);
+    served.service.drain(Duration::ZERO).await;
+    drop(served);
+    // After a restart, too: no step is run.
+    let restarted = Served::with(agent(), store, |service| service).await;
+    assert_eq!(restarted.service.resume().await.unwrap(), 0, "it waits for a person");
+    let again = ask(&restarted).await;
+    assert_eq!((&again["waits"], &again["turnId"]), (&first["waits"], &first["turnId"]));
+    // It is cancelled while it waits, once.
+    let response = restarted.turn("ada", &body, Some("k")).await;
+    let cancel = format!("{}/cancel", place(&restarted, &response));
+    assert_eq!(restarted.post(&cancel, &Value::Null).await, (200, json!({ "cancelled": true })));
+    assert_eq!(restarted.post(&cancel, &Value::Null).await, (200, json!({ "cancelled": false })));
+    assert_eq!(restarted.get(&restarted.at("ada", "/decisions")).await.1, json!([]));
+}

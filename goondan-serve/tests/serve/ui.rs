@@ -198,3 +198,35 @@ async fn a_page_that_goes_away_cancels_its_turn_where_it_is_configured_so() {
     }
     assert_eq!(told.last().unwrap().json()["error"]["code"], "E_TURN_CANCELLED");
 }
+
+#[tokio::test]
+#[covers("SERVE-01", "SERVE-02", "ASK-01")]
+async fn after_a_restart_a_message_that_is_sent_again_has_its_whole_answer() {
+    let store = std::sync::Arc::new(goondan::store::MemoryStore::new());
+    let calls = |tool: &str| ScriptItem::call(tool, json!({}));
+    let script = || [calls("shop__look"), ScriptItem::say("done"), calls("shop__refund"), ScriptItem::say("paid")];
+    let agent = || Agent::builder("assistant").model(ScriptedModel::new(script())).extension::<Shop>(json!({}));
+    let bodies = [chat("c1", json!([says("m1", "look")])), chat("c2", json!([says("m1", "refund")]))];
+    let served = Served::with(agent(), store.clone(), |service| service).await;
+    let mut first = Vec::new();
+    for body in &bodies {
+        first.push(chunks(&served, body).await);
+    }
+    served.service.drain(std::time::Duration::ZERO).await;
+    drop(served);
+    let restarted = Served::with(agent(), store, |service| service).await;
+    for (body, first) in bodies.iter().zip(first) {
+        let again = chunks(&restarted, body).await;
+        // Steps and pieces are gone, and what they have told is not.
+        let told = |chunks: &[Value]| {
+            let told = chunks.iter().filter(|chunk| {
+                let kind = chunk["type"].as_str().unwrap();
+                kind.starts_with("tool-") || kind == "text-delta" || kind == "data-question" || kind == "finish"
+            });
+            told.map(|chunk| (chunk["type"].clone(), chunk["delta"].clone(), chunk["output"].clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(told(&again), told(&first));
+        assert_eq!(again[0]["messageId"], first[0]["messageId"]);
+    }
+}
