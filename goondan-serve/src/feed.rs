@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 use crate::log::Entry;
 use crate::watch::{event_of, events, place};
 
-/// How many updates wait for a watcher. One that reads more slowly is told how many it has missed.
+/// The most updates that wait for a watcher. One that reads more slowly is told how many it has missed.
 const WAITING: usize = 1024;
 
 /// An update of a turn.
@@ -45,13 +45,13 @@ struct Watcher {
 /// Receives what the turns of a conversation tell.
 pub(crate) struct Feed {
     updates: Receiver<Received>,
-    /// How many updates have been left out since the newest that waits.
+    /// The number of updates that have been left out since the newest that waits.
     missed: Arc<AtomicU64>,
     feeds: Arc<Feeds>,
     instance: InstanceId,
 }
 
-/// What is received.
+/// An update, or a gap.
 enum Received {
     Update(Fed),
     /// So many updates are left out.

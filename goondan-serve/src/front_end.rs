@@ -17,7 +17,7 @@ use crate::watch::{Frames, event_of};
 
 /// The protocol of a front end.
 pub(crate) trait FrontEnd: Send + 'static {
-    /// Whether pieces of arguments stay, so that they are taken back if the call becomes another one.
+    /// Set if pieces of arguments stay: they are taken back then if the call becomes another one.
     const KEEPS_ARGUMENTS: bool;
 
     /// Adds the events that tell this.
@@ -89,7 +89,7 @@ pub(crate) enum Kind {
 /// Tells a front end of one turn.
 pub(crate) struct Teller<F> {
     front_end: F,
-    /// What the ids of parts begin with.
+    /// The beginning of the ids of parts.
     prefix: String,
     has_started: bool,
     in_step: bool,

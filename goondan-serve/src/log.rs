@@ -138,7 +138,7 @@ impl Log {
         self.state.lock().bytes
     }
 
-    /// Returns a receiver that is told of changes from now on.
+    /// Returns a receiver that is told of later changes.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::schemas;
 
-/// What a route takes and answers.
+/// The description of a route: the body that it takes, and its answers.
 pub(crate) struct Operation {
     summary: &'static str,
     parameters: Vec<Value>,
@@ -14,7 +14,7 @@ pub(crate) struct Operation {
     answers: Vec<(u16, Answer)>,
     /// The statuses of problems.
     refuses: &'static [u16],
-    /// Whether it says who may use it.
+    /// Set if it asks for no token.
     is_open: bool,
 }
 

@@ -34,8 +34,8 @@ impl Drop for Questions {
 impl Open {
     fn asked(&self, question: LiveQuestion) {
         let Some((id, log)) = self.turns.asking(&question) else {
-            // The conversation is that of another agent, and whose request has led to it is not known.
-            return drop(question.decide(Decision::reject(question.wait().call.clone(), "no one is asked")));
+            // Another agent has asked in its own conversation, and the request that led there is not known.
+            return drop(question.decide(Decision::reject(question.wait().call.clone(), "there is no person to ask")));
         };
         self.turns.tell(&id, &log, Update::Asked(question.told().masked()), self.log_bytes);
         self.questions.lock().push(question);

@@ -54,7 +54,7 @@ impl Service {
             return Ok(false);
         }
         let Some(queue) = self.queue_of() else { return Ok(false) };
-        // Whoever takes it in this moment finds a turn that has ended.
+        // A worker that takes it in this moment finds a turn that has ended.
         let log = self.turns().ended_before(id, cancelled());
         if matches!(log.ended(), Some(End::Turn(end)) if end.turn_id.is_none()) {
             let call =

@@ -68,7 +68,7 @@ fn routes() -> Vec<Route> {
     add(instance, "delete", delete(instances::delete), operation);
     let operation = Operation::new("Its messages.").answers::<Vec<schemas::Message>>(200);
     add(&at("/messages"), "get", get(instances::messages), operation.refuses(&[404]));
-    let operation = Operation::new("All turns of the conversation, from now on.")
+    let operation = Operation::new("The turns of a conversation that run, and those that begin later.")
         .header("Last-Event-ID", "The place after which the turn that runs goes on.")
         .streams()
         .refuses(&[404, 503]);

@@ -292,7 +292,7 @@ impl Turns {
         self.turns.lock().waiting.remove(id);
     }
 
-    /// Ends a turn before it begins, and returns its log; that of the turn if it has begun.
+    /// Ends a turn before it begins, and returns its log. One that has begun is left as it is.
     pub(crate) fn ended_before(&self, id: &TurnId, end: TurnEnd) -> Arc<Log> {
         let mut known = self.turns.lock();
         known.waiting.remove(id);

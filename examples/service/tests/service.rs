@@ -101,7 +101,7 @@ fn users_are_answered_until_the_service_is_told_to_end() {
         assert!(response.event(&["text"]).is_some());
         assert!(response.end().contains(hello));
     }
-    // Nobody else's conversation, and nobody without a name.
+    // A conversation is that of its user, and users have names.
     let path = "/api/v1/agents/assistant/instances/ann:main/messages";
     assert!(service.send("GET", path, "ann", "").line().unwrap().contains("200"));
     assert!(service.send("GET", path, "bob", "").line().unwrap().contains("404"));

@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::read::{Cursor, Document, MapReader, Names, Resource};
 use crate::schema::{LIMITS, PRINCIPAL, RIGHTS, SERVER, UI};
 
-/// How the agents are served.
+/// A server: its address, those who may use it, and its limits.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ServerResource {

@@ -530,7 +530,8 @@ impl Drop for Promised {
 
 /// Runs `work` in a task, so that it ends even if the caller is dropped.
 async fn run_to_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    let work = tokio::spawn(work.in_current_span().with_current_subscriber());
+    // A task copies its future several times, and this one is large.
+    let work = tokio::spawn(Box::pin(work.in_current_span().with_current_subscriber()));
     work.await.unwrap_or_else(|error| Err(task_failed(error)))
 }
 

@@ -99,7 +99,7 @@ impl Run {
         }
     }
 
-    /// Takes back the messages of the answer, of which the front end is told by those that stay.
+    /// Takes back the messages of the answer: the front end is told those that stay.
     fn restart(&mut self, reason: &str, events: &mut Vec<Value>) {
         self.messages.truncate(self.before);
         self.streamed.clear();

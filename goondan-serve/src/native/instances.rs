@@ -212,7 +212,7 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Streams all turns of a conversation, from now on.
+/// Streams the turns of a conversation that run, and those that begin later.
 pub(crate) async fn events(
     State(service): State<Service>,
     caller: Caller,

@@ -73,7 +73,7 @@ enum Standing {
     Queued,
 }
 
-/// Whether a turn was cancelled by this request.
+/// The answer to a request to cancel a turn: `true` if this request has done it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Cancelled {
     pub(crate) cancelled: bool,
@@ -179,7 +179,7 @@ pub(crate) async fn outcome(
     }
 }
 
-/// Returns the end of a turn of which nothing but its outcome and its messages is left.
+/// Returns the end of a turn whose log is gone: its outcome and its messages are left.
 async fn stored(service: &Service, id: &TurnId) -> Result<TurnEnd> {
     let missing = || Problem::not_found("turn");
     let store = service.stored().ok_or_else(missing)?;

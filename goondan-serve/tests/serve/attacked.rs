@@ -112,7 +112,7 @@ async fn those_who_read_nothing_hold_up_no_turn_and_many_read_the_same() {
         watching.push(served.client.get(format!("{place}/events")).send().await.unwrap());
     }
     model.let_through(PIECES.len());
-    // Nobody has read yet.
+    // None of them has read yet.
     served.until_ended().await;
     let whole = events(&mut first, usize::MAX).await;
     assert_eq!(text_of(&whole), PIECES.concat());
