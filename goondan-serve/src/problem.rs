@@ -75,6 +75,12 @@ impl Problem {
         matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
     }
 
+    /// Returns whether the request itself is at fault, so that it fails every time.
+    pub(crate) fn is_of_request(&self) -> bool {
+        use StatusCode as Is;
+        matches!(self.status, Is::BAD_REQUEST | Is::CONFLICT | Is::PAYLOAD_TOO_LARGE | Is::UNPROCESSABLE_ENTITY)
+    }
+
     /// Returns the same problem with another status.
     pub(crate) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }

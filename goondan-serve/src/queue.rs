@@ -14,10 +14,13 @@ use tokio::time::sleep;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::service::{Service, refused};
-use crate::turns::TurnId;
+use crate::turns::{TurnId, reused};
 
-/// The time after which a turn that the store has refused is begun again.
+/// The time after which a turn that the store has refused, or for which there was no room, is begun again.
 const AWAY: Duration = Duration::from_secs(1);
+
+/// The same where something else is broken, such as an extension or the bundle.
+const BROKEN: Duration = Duration::from_secs(30);
 
 impl Service {
     /// Puts an event into the queue. When this returns, it is answered also if the process ends.
@@ -29,9 +32,16 @@ impl Service {
         if self.is_draining() {
             return Err(Problem::draining());
         }
+        let digest = EventDigest::of(&event);
         if self.turns().log(id).is_some() {
             // It runs, or has ended.
-            return self.turns().check(id, &EventDigest::of(&event));
+            return self.turns().check(id, &digest);
+        }
+        let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
+        if let Some(store) = self.stored()
+            && let Some(ended) = store.outcome(&instance, &id.event).await?
+        {
+            return if ended.digest.is_none_or(|known| known == digest) { Ok(()) } else { Err(reused()) };
         }
         self.turns().wait(id, principal, self.limits_of())?;
         let put = queue.put(AgentCall::new(id.agent.clone(), id.key.clone(), event)).await;
@@ -101,14 +111,15 @@ async fn answer(service: Service, queue: Arc<dyn Queue>, call: AgentCall) {
         Ok(Some(end)) => outcome(&service, &id, &end).await,
         // The next process takes it.
         Ok(None) => return,
-        Err(problem) if problem.may_pass() => {
-            tracing::warn!(turn = %id.event, "a queued turn cannot begin: {problem:?}");
-            sleep(AWAY).await;
-            return queue.give_back(&call);
-        }
-        Err(problem) => {
+        Err(problem) if problem.is_of_request() => {
             tracing::error!(turn = %id.event, "a queued turn is given up: {problem:?}");
             TurnOutcome::failed(id.event.clone(), problem.error())
+        }
+        // What was accepted is answered once the store, or an extension, is back.
+        Err(problem) => {
+            tracing::warn!(turn = %id.event, "a queued turn cannot begin: {problem:?}");
+            sleep(if problem.may_pass() { AWAY } else { BROKEN }).await;
+            return queue.give_back(&call);
         }
     };
     if let Err(error) = queue.done(&call, outcome).await {

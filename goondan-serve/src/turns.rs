@@ -176,11 +176,12 @@ impl Turns {
         self.turns.lock().get(id).map(|turn| Arc::clone(&turn.log))
     }
 
-    /// Returns the log of the turn that runs in a conversation, if one does: the newest.
+    /// Returns the log of the turn that runs in a conversation; if none does yet, of one that waits for its place there.
     pub(crate) fn running(&self, agent: &AgentName, key: &InstanceKey) -> Option<(TurnId, Arc<Log>)> {
         let known = self.turns.lock();
-        let mut running = known.running.iter().filter(|(id, _)| id.agent == *agent && id.key == *key);
-        running.next().map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
+        let of_it = known.running.iter().filter(|(id, _)| id.agent == *agent && id.key == *key);
+        let running = of_it.max_by_key(|(_, turn)| turn.log.length() > 0);
+        running.map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
     }
 
     /// Returns the turn that runs in the conversation of a question.
@@ -431,7 +432,8 @@ impl Drop for Ending {
     }
 }
 
-fn reused() -> Problem {
+/// Returns the problem of an event that is known with another input.
+pub(crate) fn reused() -> Problem {
     let message = "an event with this id is known, and asks for something else";
     Error::new(goondan_core::ErrorCode::EVENT_REUSED, message).suggest("send another key with another input").into()
 }

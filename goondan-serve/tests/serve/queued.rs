@@ -232,9 +232,9 @@ async fn a_conversation_that_is_deleted_is_gone_with_its_keys() {
 async fn one_who_watches_a_conversation_and_reads_nothing_is_told_how_much_it_has_missed() {
     // So many that no buffer of a connection holds them.
     let item = |_: u32| ScriptItem::say("word ".repeat(300_000)).pieces(1_000.try_into().unwrap());
-    let served = Served::new(Agent::builder("assistant").model(ScriptedModel::new((0..20).map(item)))).await;
+    let served = Served::new(Agent::builder("assistant").model(ScriptedModel::new((0..8).map(item)))).await;
     let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
-    for _ in 0..20 {
+    for _ in 0..8 {
         let response = served.turn("ada", &json!({ "input": "hello", "wait": "result" }), None).await;
         assert_eq!(crate::support::json_of(response).await.0, 200);
     }
@@ -244,6 +244,61 @@ async fn one_who_watches_a_conversation_and_reads_nothing_is_told_how_much_it_ha
         told.iter().filter(|event| event.event == "missed").map(|event| event.data.parse::<u64>().unwrap()).sum();
     let read = told.iter().filter(|event| event.event.is_empty()).count() as u64;
     assert!(missed > 0, "{read} are read");
-    let whole = 20 * (1_000 + 6);
+    let whole = 8 * (1_000 + 6);
     assert!(read + missed >= whole, "{read} read and {missed} missed of at least {whole}");
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn of_several_turns_of_a_conversation_the_one_that_runs_is_watched() {
+    let (agent, model) = paced();
+    let served = Served::new(agent).await;
+    let mut first = served.turn("ada", &hello(), None).await;
+    model.let_through(1);
+    let begun = events(&mut first, 1).await;
+    let mut others = Vec::new();
+    for _ in 0..8 {
+        others.push(served.turn("ada", &hello(), None).await);
+    }
+    let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    assert_eq!(events(&mut watching, 1).await[0], begun[0]);
+    model.let_through(9 * PIECES.len());
+    served.until_ended().await;
+}
+
+/// An extension whose service is away when the first conversation is opened.
+struct Away;
+
+static OPENED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+#[goondan::extension(name = "away")]
+impl Away {
+    #[init]
+    fn new() -> Result<Self> {
+        match OPENED.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(Error::msg("the service is away")),
+            _ => Ok(Self),
+        }
+    }
+}
+
+#[test]
+#[covers("SERVE-01", "ONCE-01")]
+fn what_was_accepted_waits_for_what_is_broken() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let agent = Agent::builder("assistant").extension::<Away>(json!({}));
+        let agent = agent.model(ScriptedModel::new([ScriptItem::say("hi").repeat()]));
+        let queue = Arc::new(MemoryQueue::new());
+        let served = Served::with(agent, Arc::new(MemoryStore::new()), |service| service.queue(queue)).await;
+        let service = served.service.clone();
+        let work = tokio::spawn(async move { service.work().await.unwrap() });
+        let response = served.turn("ada", &accepted("one"), None).await;
+        let place = format!("{}{}", served.url, response.headers()["location"].to_str().unwrap());
+        let mut watched = served.client.get(format!("{place}/events")).send().await.unwrap();
+        let told = events(&mut watched, usize::MAX).await;
+        assert_eq!(told.last().unwrap().json()["response"], "hi");
+        assert_eq!(OPENED.load(Ordering::SeqCst), 2);
+        work.abort();
+    });
 }
