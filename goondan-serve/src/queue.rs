@@ -122,6 +122,7 @@ async fn answer(service: Service, queue: Arc<dyn Queue>, call: AgentCall) {
             return queue.give_back(&call);
         }
     };
+    service.turns().waits_no_more(&id);
     if let Err(error) = queue.done(&call, outcome).await {
         tracing::error!(turn = %id.event, "the queue keeps a turn that has ended: {error}");
     }
