@@ -1,4 +1,4 @@
-//! How long a client waits for the first byte and for the whole of a scripted turn, beside an axum handler that streams
+//! The time to the first byte and to the end of a scripted turn, beside an axum handler that streams
 //! the same number of events and does nothing else; then both again while a thousand streams are open. Prints
 //! microseconds, and the ratio.
 #![expect(clippy::expect_used, reason = "a benchmark fails by panicking")]

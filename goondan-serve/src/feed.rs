@@ -104,6 +104,11 @@ impl Feeds {
         Feed { updates, missed, feeds: Arc::clone(self), instance }
     }
 
+    /// Returns whether a conversation is watched.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.watched.lock().is_empty()
+    }
+
     pub(crate) fn send(&self, instance: &InstanceId, fed: &Fed) {
         for watcher in self.watched.lock().get(instance).into_iter().flatten() {
             if !watcher.send(fed) {

@@ -173,10 +173,14 @@ impl<F: FrontEnd> Teller<F> {
         Self { skips: true, calls: Calls::told(calls), ..self }
     }
 
-    fn tell(&mut self, told: Told<'_>, events: &mut Vec<Value>) {
+    fn start(&mut self, events: &mut Vec<Value>) {
         if !std::mem::replace(&mut self.has_started, true) {
             self.front_end.tell(Told::Started, events);
         }
+    }
+
+    fn tell(&mut self, told: Told<'_>, events: &mut Vec<Value>) {
+        self.start(events);
         if let Some(open) = self.answer.open.take() {
             self.front_end.tell(Told::PartEnded(&open), events);
         }
@@ -236,10 +240,7 @@ impl<F: FrontEnd> Teller<F> {
             }
             RuntimeEvent::StepFailed { .. } => self.end_step(events),
             RuntimeEvent::TurnSuspended { waits, .. } => self.ask(waits, events),
-            RuntimeEvent::TurnStarted { .. } | RuntimeEvent::TurnResumed { .. } if !self.has_started => {
-                self.has_started = true;
-                self.front_end.tell(Told::Started, events);
-            }
+            RuntimeEvent::TurnStarted { .. } | RuntimeEvent::TurnResumed { .. } => self.start(events),
             _ => {}
         }
     }

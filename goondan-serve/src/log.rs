@@ -83,8 +83,9 @@ impl Log {
     /// Adds an update, and returns it with its number. Once the log has more than `most` bytes, pieces are left out
     /// that a message has whole.
     pub(crate) fn push(&self, update: Update, most: usize) -> Option<Entry> {
+        let mut entry = Entry::new(0, update)?;
         let mut state = self.state.lock();
-        let entry = Entry::new(state.next, update)?;
+        entry.number = state.next;
         state.next += 1;
         state.bytes += entry.json.len();
         if is_answer(&entry.update) {
@@ -119,6 +120,11 @@ impl Log {
     /// Returns how the turn has ended, if it has.
     pub(crate) fn ended(&self) -> Option<End> {
         self.state.lock().end.clone()
+    }
+
+    /// Returns whether the turn has ended before it began.
+    pub(crate) fn never_began(&self) -> bool {
+        matches!(self.ended(), Some(End::Turn(end)) if end.turn_id.is_none())
     }
 
     /// Waits for the end.

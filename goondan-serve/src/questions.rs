@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::stream::{BoxStream, StreamExt};
-use goondan_core::{AgentName, Decision, InstanceKey};
+use goondan_core::{AgentName, Decision, InstanceKey, Principal};
 use goondan_lock::Lock;
 use goondan_runtime::{LiveQuestion, LiveUpdate};
 use goondan_wire::{Deciding, Update};
@@ -82,6 +82,7 @@ impl Questions {
         agent: &AgentName,
         key: &InstanceKey,
         decisions: Vec<Deciding>,
+        by: Option<&str>,
     ) -> Result<Vec<Deciding>> {
         let open = self.of(agent, key);
         let mut others = Vec::new();
@@ -92,7 +93,7 @@ impl Questions {
             };
             match open.iter().find(is_it) {
                 Some(question) => {
-                    question.decide(decision.into_decision())?;
+                    question.decide(made_by(decision, by))?;
                     // At once: the turn may end before the task of this is told.
                     self.open.gone(question);
                 }
@@ -103,7 +104,13 @@ impl Questions {
     }
 }
 
+/// Returns a decision, with the principal who made it.
+pub(crate) fn made_by(decision: Deciding, by: Option<&str>) -> Decision {
+    let decision = decision.into_decision();
+    by.into_iter().fold(decision, |decision, by| decision.by(Principal::new("user", by)))
+}
+
 /// Returns whether the person who talks to the agent in this conversation is asked.
-pub(crate) fn is_of(question: &LiveQuestion, agent: &AgentName, key: &InstanceKey) -> bool {
+fn is_of(question: &LiveQuestion, agent: &AgentName, key: &InstanceKey) -> bool {
     question.agents().first() == Some(agent) && question.told().instance == *key
 }

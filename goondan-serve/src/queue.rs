@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use goondan_core::{AgentEvent, Error, ErrorCode, Result as CoreResult};
-use goondan_runtime::store::{EventDigest, InstanceId, TurnOutcome};
+use goondan_runtime::store::{EventDigest, TurnOutcome};
 use goondan_runtime::{AgentCall, Queue};
 use goondan_wire::TurnEnd;
 use tokio::time::sleep;
@@ -37,10 +37,7 @@ impl Service {
             // It runs, or has ended.
             return self.turns().check(id, &digest);
         }
-        let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
-        if let Some(store) = self.stored()
-            && let Some(ended) = store.outcome(&instance, &id.event).await?
-        {
+        if let Some(ended) = self.ended(id).await? {
             return if ended.digest.is_none_or(|known| known == digest) { Ok(()) } else { Err(reused()) };
         }
         self.turns().wait(id, principal, self.limits_of())?;
@@ -53,9 +50,8 @@ impl Service {
 
     /// Returns whether the event of a turn is in the queue.
     pub(crate) fn is_queued(&self, id: &TurnId) -> bool {
-        let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
         // A queue that has the event waits until it is done.
-        self.queue_of().is_some_and(|queue| queue.outcome(&instance, &id.event).now_or_never().is_none())
+        self.queue_of().is_some_and(|queue| queue.outcome(&id.instance(), &id.event).now_or_never().is_none())
     }
 
     /// Takes an event out of the queue before its turn begins. Returns whether it was there.
@@ -66,7 +62,7 @@ impl Service {
         let Some(queue) = self.queue_of() else { return Ok(false) };
         // A worker that takes it in this moment finds a turn that has ended.
         let log = self.turns().ended_before(id, cancelled());
-        if matches!(log.ended(), Some(End::Turn(end)) if end.turn_id.is_none()) {
+        if log.never_began() {
             let call =
                 AgentCall::new(id.agent.clone(), id.key.clone(), AgentEvent::input("").with_id(id.event.clone()));
             queue.done(&call, TurnOutcome::cancelled(id.event.clone())).await?;
@@ -139,12 +135,7 @@ async fn ended(log: &Log) -> Result<Option<Arc<TurnEnd>>> {
 
 /// Returns how a turn has ended. One that waits for a person is in its conversation, and the queue need not keep it.
 async fn outcome(service: &Service, id: &TurnId, end: &TurnEnd) -> TurnOutcome {
-    let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
-    let stored = match service.stored() {
-        Some(store) => store.outcome(&instance, &id.event).await.ok().flatten(),
-        None => None,
-    };
-    match (stored, &end.error) {
+    match (service.ended(id).await.ok().flatten(), &end.error) {
         (Some(ended), _) => ended.outcome,
         (None, Some(error)) => {
             TurnOutcome::failed(id.event.clone(), &Error::new(error.code.clone(), error.message.clone()))

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, InstanceKey, Message};
 use goondan_runtime::Queue;
-use goondan_runtime::store::{EventDigest, InstanceId, InstanceQuery, InstanceStatus, Store, StoredInstance};
+use goondan_runtime::store::{
+    EndedTurn, EventDigest, InstanceId, InstanceQuery, InstanceStatus, Store, StoredInstance,
+};
 use tokio::time::timeout;
 
 use crate::agents::{Agents, Held};
@@ -301,6 +303,15 @@ impl Service {
             // A store that lists nothing opens it.
             Err(Some(problem)) => Err(problem),
             _ => self.open(agent, key).await,
+        }
+    }
+
+    /// Returns how a turn has ended, if the store knows it.
+    pub(crate) async fn ended(&self, id: &TurnId) -> Result<Option<EndedTurn>> {
+        let Some(store) = self.stored() else { return Ok(None) };
+        match store.outcome(&id.instance(), &id.event).await {
+            Err(error) if *error.code() == ErrorCode::STORE_UNSUPPORTED => Ok(None),
+            ended => Ok(ended?),
         }
     }
 

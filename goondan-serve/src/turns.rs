@@ -176,7 +176,7 @@ impl Turns {
         self.turns.lock().get(id).map(|turn| Arc::clone(&turn.log))
     }
 
-    /// Returns the log of the turn that runs in a conversation; if none does yet, of one that waits for its place there.
+    /// Returns the log of the turn that runs in a conversation; if none does yet, of one that waits for its place.
     pub(crate) fn running(&self, agent: &AgentName, key: &InstanceKey) -> Option<(TurnId, Arc<Log>)> {
         let known = self.turns.lock();
         let of_it = known.running.iter().filter(|(id, _)| id.agent == *agent && id.key == *key);
@@ -310,9 +310,10 @@ impl Turns {
 
     /// Adds an update to the log of a turn, for those who watch it or its conversation.
     pub(crate) fn tell(&self, id: &TurnId, log: &Log, update: Update, most: usize) {
-        if let Some(entry) = log.push(update, most) {
-            let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
-            self.feeds.send(&instance, &Fed { event: id.event.clone(), epoch: Some(log.epoch()), entry });
+        if let Some(entry) = log.push(update, most)
+            && self.feeds.is_watched()
+        {
+            self.feeds.send(&id.instance(), &Fed { event: id.event.clone(), epoch: Some(log.epoch()), entry });
         }
     }
 
@@ -377,6 +378,11 @@ impl Turns {
 }
 
 impl TurnId {
+    /// Returns the conversation of the turn, as stores name it.
+    pub(crate) fn instance(&self) -> InstanceId {
+        InstanceId { agent: self.agent.clone(), key: self.key.clone() }
+    }
+
     /// Returns the id under which a turn is known beside the newest one of the same event.
     fn beside(&self, epoch: u32) -> Self {
         Self { event: format!("{}~{epoch}", self.event).into(), ..self.clone() }

@@ -268,7 +268,7 @@ pub(crate) static PRINCIPAL: MapSchema = MapSchema {
     ],
 };
 
-/// What a principal may do.
+/// The rights of principals.
 pub(crate) const RIGHTS: [&str; 4] = ["turn", "read", "decide", "delete"];
 
 pub(crate) static LIMITS: MapSchema = MapSchema {

@@ -50,8 +50,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
 
-    /// The most turns that run at the same time [default: those of the bundle's Server, or 256]. Others are refused with
-    /// 429, or wait in the queue if they were sent for that.
+    /// The most turns that run at the same time [default: those of the bundle's Server, or 256]. Others are refused
+    /// with 429, or wait in the queue if they were sent for that.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<usize>,
 

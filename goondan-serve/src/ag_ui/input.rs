@@ -66,8 +66,8 @@ pub(super) enum Asked {
 
 impl RunInput {
     /// Returns the messages of the thread, as the front end has sent them.
-    pub(super) fn history(&self) -> Vec<Value> {
-        self.messages.clone()
+    pub(super) fn into_history(self) -> Vec<Value> {
+        self.messages
     }
 
     pub(super) fn asked(&self) -> Result<Asked> {

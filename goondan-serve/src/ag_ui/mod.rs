@@ -26,15 +26,16 @@ pub(crate) async fn run(
     Path(agent): Path<String>,
     Body(input): Body<RunInput>,
 ) -> Result<Response> {
-    let chat = (agent.as_str(), input.thread_id.as_str());
-    let run = Run::new(&input.thread_id, &input.run_id, input.history());
-    let events = Teller::new(run, format!("{}-", input.run_id));
-    Ok(match input.asked()? {
+    let asked = input.asked()?;
+    let (thread, run) = (input.thread_id.clone(), input.run_id.clone());
+    let events = Teller::new(Run::new(&thread, &run, input.into_history()), format!("{run}-"));
+    let chat = (agent.as_str(), thread.as_str());
+    Ok(match asked {
         Asked::Input(mut event) => {
             let (agent, key) = caller.chat(&service, chat, Right::Turn)?;
             event.source = EventSource::new("connector", "ag-ui");
             event.auth = caller.auth();
-            let event = event.with_id(event_id("ag-ui", &caller, (agent.as_str(), key.as_str()), &input.run_id));
+            let event = event.with_id(event_id("ag-ui", &caller, (agent.as_str(), key.as_str()), &run));
             let (_, log) = service.run(caller.principal(), agent, key, event).await?;
             stream(log, 0, events)
         }

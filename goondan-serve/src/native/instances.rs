@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::{OriginalUri, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, LiveWait, Principal, Wait};
+use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, LiveWait, Wait};
 use goondan_runtime::store::{InstanceId, InstanceQuery, InstanceStatus, StoredInstance};
 use goondan_wire::Deciding;
 use schemars::JsonSchema;
@@ -19,6 +19,7 @@ use crate::caller::Caller;
 use crate::feed::{self, Fed};
 use crate::log::Log;
 use crate::problem::{Problem, Result};
+use crate::questions::made_by;
 use crate::schemas;
 use crate::service::Service;
 use crate::tokens::Right;
@@ -94,7 +95,7 @@ pub(crate) async fn decided(
 ) -> Result<(TurnId, Arc<Log>)> {
     let held = service.open_known(&agent, &key).await?;
     let is_empty = decisions.is_empty();
-    let decisions = service.questions().decide(&agent, &key, decisions)?;
+    let decisions = service.questions().decide(&agent, &key, decisions, caller.principal())?;
     if decisions.is_empty() && !is_empty {
         // The turn runs: its calls wait for the answers to live questions.
         return service.turns().running(&agent, &key).ok_or_else(|| Problem::not_found("turn"));
@@ -104,14 +105,9 @@ pub(crate) async fn decided(
         return Err(Error::new(ErrorCode::NOT_WAITING, message).suggest("ask what waits: `GET …/decisions`").into());
     };
     let digest = held.interrupted_digest().await?;
-    let by = caller.principal().map(str::to_owned);
-    let decisions = decisions.into_iter().map(|decision| match &by {
-        Some(by) => decision.into_decision().by(Principal::new("user", by)),
-        None => decision.into_decision(),
-    });
-    let stream = held.decide_stream(decisions);
+    let stream = held.decide_stream(decisions.into_iter().map(|decision| made_by(decision, caller.principal())));
     let id = TurnId { agent, key, event };
-    let start = Start { digest, principal: by.clone(), stream, held };
+    let start = Start { digest, principal: caller.principal().map(str::to_owned), stream, held };
     let log = service.begin(&id, start, true).await?;
     service.accepted(&log).await?;
     Ok((id, log))

@@ -7,7 +7,6 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentEvent, AnswerFormat, EventSource, Part, Role};
-use goondan_runtime::store::InstanceId;
 use goondan_wire::{TurnEnd, Update};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,9 +181,7 @@ pub(crate) async fn outcome(
 /// Returns the end of a turn whose log is gone: its outcome and its messages are left.
 async fn stored(service: &Service, id: &TurnId) -> Result<TurnEnd> {
     let missing = || Problem::not_found("turn");
-    let store = service.stored().ok_or_else(missing)?;
-    let instance = InstanceId { agent: id.agent.clone(), key: id.key.clone() };
-    let ended = store.outcome(&instance, &id.event).await?.ok_or_else(missing)?;
+    let ended = service.ended(id).await?.ok_or_else(missing)?;
     let messages = service.messages(&id.agent, &id.key).await?;
     let answer =
         messages.iter().rev().find(|message| message.role() == Role::Assistant && message.turn() == Some(&ended.turn));
@@ -226,8 +223,7 @@ pub(crate) async fn cancel(
     if service.cancel_queued(&id).await? {
         return Ok(json_of(&Cancelled { cancelled: true }));
     }
-    let never_began = |log: Arc<Log>| matches!(log.ended(), Some(End::Turn(end)) if end.turn_id.is_none());
-    if service.turns().log(&id).is_some_and(never_began) {
+    if service.turns().log(&id).is_some_and(|log| log.never_began()) {
         return Ok(json_of(&Cancelled { cancelled: false }));
     }
     let held = service.open_known(&id.agent, &id.key).await?;

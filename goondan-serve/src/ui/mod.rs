@@ -10,7 +10,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentName, ErrorCode, EventId, EventSource, InstanceKey};
 use goondan_runtime::Instance;
-use goondan_runtime::store::{InstanceId, TurnOutcome};
+use goondan_runtime::store::TurnOutcome;
 
 use crate::body::Body;
 use crate::caller::Caller;
@@ -64,22 +64,18 @@ async fn generation(
         0 => base.clone(),
         number => format!("{base}#{number}").into(),
     };
-    let Some(store) = service.stored() else {
-        return match again {
-            true => Err(Problem::request("an answer is made again only where the service knows the store")),
-            false => Ok(base.clone()),
-        };
-    };
-    let instance = InstanceId { agent: agent.clone(), key: key.clone() };
+    if again && service.stored().is_none() {
+        return Err(Problem::request("an answer is made again only where the service knows the store"));
+    }
+    let turn = |number| TurnId { agent: agent.clone(), key: key.clone(), event: numbered(number) };
     let (mut number, mut newest) = (0, None);
-    while let Some(ended) = store.outcome(&instance, &numbered(number)).await? {
+    while let Some(ended) = service.ended(&turn(number)).await? {
         newest = Some(ended);
         number += 1;
     }
     let Some(ended) = newest else { return Ok(base.clone()) };
     let may_pass = matches!(&ended.outcome, TurnOutcome::Failed { code, .. } if MAY_PASS.contains(code));
-    let is_running = service.turns().log(&TurnId { agent: agent.clone(), key: key.clone(), event: numbered(number) });
-    if is_running.is_some() {
+    if service.turns().log(&turn(number)).is_some() {
         return Ok(numbered(number));
     }
     if !again && !may_pass {

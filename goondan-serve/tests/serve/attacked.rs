@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{PIECES, Served, events, hello, json_of, paced, text_of};
 
-/// How often something is tried: `GOONDAN_RUNS` of it, or as often as the gate has time for.
+/// Returns the number of tries: `GOONDAN_RUNS`, or `sample` in the gate.
 fn runs(sample: usize) -> usize {
     std::env::var("GOONDAN_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(sample)
 }
@@ -222,7 +222,7 @@ fn a_head_that_does_not_come_ends_its_connection() {
 
 #[tokio::test]
 #[covers("SERVE-03")]
-async fn a_principal_has_so_many_turns_and_ten_thousand_guesses_find_none() {
+async fn a_principal_has_so_many_turns_and_guesses_find_none() {
     // Of `one` and `two`.
     let tokens = "ada: 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed\n\
                   bob: 3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3\n";

@@ -88,7 +88,7 @@ impl Model for Ways {
     }
 }
 
-/// What is told beside the answers of the model.
+/// An extension that changes an answer after it was stored.
 struct More;
 
 #[goondan::extension(name = "more")]

@@ -9,8 +9,8 @@ use goondan::decision::Question;
 use goondan::event::AgentDelegate;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::prelude::*;
-use goondan::store::{FileStore, MemoryQueue, MemoryStore};
-use goondan::{Agent, json};
+use goondan::store::{FileStore, InstanceId, MemoryQueue, MemoryStore, Opened, Store};
+use goondan::{Agent, BoxFuture, json};
 use goondan_covers::covers;
 use goondan_serve::Limits;
 use tempfile::TempDir;
@@ -301,4 +301,35 @@ fn what_was_accepted_waits_for_what_is_broken() {
         assert_eq!(OPENED.load(Ordering::SeqCst), 2);
         work.abort();
     });
+}
+
+/// A store that does no more than a store must.
+struct Opening(MemoryStore);
+
+impl Store for Opening {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        self.0.open(instance)
+    }
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn a_store_that_only_opens_conversations_is_enough() {
+    let (agent, model) = paced();
+    let queue = Arc::new(MemoryQueue::new());
+    let store = Arc::new(Opening(MemoryStore::new()));
+    let served = Served::with(agent, store, |service| service.queue(queue)).await;
+    let service = served.service.clone();
+    let work = tokio::spawn(async move { service.work().await.unwrap() });
+    model.let_through(2 * PIECES.len());
+    let response = served.turn("ada", &accepted("one"), Some("k")).await;
+    assert_eq!(response.status(), 202);
+    let place = format!("{}{}", served.url, response.headers()["location"].to_str().unwrap());
+    let mut watched = served.client.get(format!("{place}/events")).send().await.unwrap();
+    assert_eq!(text_of(&events(&mut watched, usize::MAX).await), PIECES.concat());
+    let chat =
+        json!({ "id": "c", "messages": [{ "id": "m", "role": "user", "parts": [{ "type": "text", "text": "hi" }] }] });
+    let (status, answer) = served.post(&format!("{}/v1/agents/assistant/ui", served.url), &chat).await;
+    assert!(status == 200 && answer.to_string().contains("finish"), "{answer}");
+    work.abort();
 }

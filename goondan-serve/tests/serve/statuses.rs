@@ -167,7 +167,7 @@ async fn closed(seen: &mut Seen) {
     }
 }
 
-/// What cannot be understood, is too large, or is not there.
+/// Requests that cannot be understood, are too large, or name something that is not there.
 async fn refused(seen: &mut Seen) {
     let mut asked = Asked::new(seen, |service| service).await;
     for (method, path) in routes() {
