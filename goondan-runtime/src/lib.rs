@@ -56,6 +56,7 @@ mod spec;
 
 mod attach;
 mod turn;
+mod updates;
 
 mod instance;
 
@@ -81,7 +82,8 @@ pub use bus::EventStream;
 pub use join::join;
 pub use policy::Policy;
 
-pub use turn::{Rewound, TurnStream, TurnUpdate};
+pub use turn::{Rewound, TurnStream};
+pub use updates::TurnUpdate;
 
 pub use attach::{ReloadRequest, ReloadRequests};
 pub use instance::{BackgroundTurn, BackgroundTurns, BackgroundUpdate, Instance, InstanceEvents};

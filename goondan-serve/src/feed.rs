@@ -138,7 +138,7 @@ impl Background {
             while let Some(update) = turns.next().await {
                 let BackgroundUpdate::Ended(turn) = update else { continue };
                 let end = TurnEnd::of(&turn.outcome).in_background(&*turn);
-                if let Some(entry) = Entry::new(0, Update::Turn(end)) {
+                if let Some(entry) = Entry::new(0, Update::Turn(Box::new(end))) {
                     let instance = InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() };
                     feeds.send(&instance, &Fed { event: turn.input.id.clone(), epoch: None, entry });
                 }

@@ -37,7 +37,7 @@ impl Open {
             // Another agent has asked in its own conversation, and the request that led there is not known.
             return drop(question.decide(Decision::reject(question.wait().call.clone(), "there is no person to ask")));
         };
-        self.turns.tell(&id, &log, Update::Asked(question.told().masked()), self.log_bytes);
+        self.turns.tell(&id, &log, Update::Asked(Box::new(question.told().masked())), self.log_bytes);
         self.questions.lock().push(question);
     }
 

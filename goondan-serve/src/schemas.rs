@@ -34,6 +34,9 @@ pub(crate) struct TurnEnd {
     tool_calls: Vec<ToolCall>,
     #[schemars(default)]
     usage: Option<Usage>,
+    /// The tokens with those of the turns of other agents that it has waited for.
+    #[schemars(default)]
+    whole_usage: Option<Usage>,
     /// The calls that wait for decisions, if it is suspended.
     #[schemars(default)]
     waits: Vec<Wait>,

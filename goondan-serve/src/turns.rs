@@ -301,7 +301,7 @@ impl Turns {
             return Arc::clone(&turn.log);
         }
         let log = Arc::new(Log::new(fresh()));
-        log.push(Update::Turn(end.clone()), usize::MAX);
+        log.push(Update::Turn(Box::new(end.clone())), usize::MAX);
         log.end(End::Turn(Arc::new(end)));
         known.ended.add(id.clone(), Turn { log: Arc::clone(&log), digest: None, principal: None, task: None });
         self.begun.send_replace(());
@@ -418,7 +418,7 @@ async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut str
         Err(error) if !has_begun => log.end(End::Refused(Arc::new(error))),
         outcome => {
             let end = Arc::new(TurnEnd::of(&outcome));
-            turns.tell(&id, log, Update::Turn(TurnEnd::clone(&end)), log_bytes);
+            turns.tell(&id, log, Update::Turn(Box::new(TurnEnd::clone(&end))), log_bytes);
             log.end(End::Turn(end));
         }
     }

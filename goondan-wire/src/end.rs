@@ -30,6 +30,9 @@ pub struct TurnEnd {
     /// The tokens that it used, if the model reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
+    /// The tokens that it used with the turns of other agents that it has waited for, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_usage: Option<TokenUsage>,
     /// The calls that wait for decisions, if it is suspended. Secrets in their arguments are masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Wait>,
@@ -53,6 +56,7 @@ impl TurnEnd {
                 steps: turn.steps(),
                 tool_calls: turn.tool_calls().to_vec(),
                 usage: turn.usage(),
+                whole_usage: turn.whole_usage().filter(|whole| turn.usage() != Some(*whole)),
                 waits: turn.waits().iter().map(Wait::masked).collect(),
                 error: turn.error().map(ErrorBody::from),
                 background: None,
@@ -65,6 +69,7 @@ impl TurnEnd {
                 steps: error.turn().map_or(0, |turn| turn.steps),
                 tool_calls: error.turn().map_or_else(Vec::new, |turn| turn.tool_calls.clone()),
                 usage: None,
+                whole_usage: None,
                 waits: Vec::new(),
                 error: Some(ErrorBody::from(error)),
                 background: None,
@@ -99,6 +104,7 @@ impl TurnEnd {
             steps: 0,
             tool_calls: Vec::new(),
             usage: None,
+            whole_usage: None,
             waits: Vec::new(),
             error: error.as_ref().map(ErrorBody::from),
             background: None,

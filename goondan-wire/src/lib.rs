@@ -17,7 +17,7 @@
 //! while let Some(update) = turn.next().await {
 //!     lines.extend(updates.next(update));
 //! }
-//! lines.push(Update::Turn(TurnEnd::of(&turn.finish().await)));
+//! lines.push(Update::Turn(Box::new(TurnEnd::of(&turn.finish().await))));
 //! for line in &lines {
 //!     println!("{}", serde_json::to_string(line)?);
 //! }

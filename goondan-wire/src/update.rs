@@ -100,7 +100,7 @@ pub enum Update {
     /// A tool waits for the answer to a live question, or an agent does that a tool has asked. Secrets in it are masked. A
     /// [`DecideLine`](crate::DecideLine) answers it.
     // ASK-04
-    Asked(LiveWait),
+    Asked(Box<LiveWait>),
     /// A live question does not wait any more: it was answered, it has expired, or its call has ended.
     // ASK-04
     Gone {
@@ -120,7 +120,7 @@ pub enum Update {
         event: Reported,
     },
     /// The end of the turn.
-    Turn(TurnEnd),
+    Turn(Box<TurnEnd>),
     /// A type that this version does not know.
     #[serde(other)]
     Other,

@@ -71,7 +71,7 @@ async fn the_stream_of_a_turn_is_written_and_read() {
     while let Some(update) = turn.next().await {
         written.extend(updates.next(update));
     }
-    written.push(Update::Turn(TurnEnd::of(&turn.finish().await)));
+    written.push(Update::Turn(Box::new(TurnEnd::of(&turn.finish().await))));
     let lines: Vec<_> = written.iter().map(|update| serde_json::to_string(update).unwrap()).collect();
     let read: Vec<Update> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read.len(), written.len());

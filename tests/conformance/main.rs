@@ -85,6 +85,7 @@ mod tools_ask;
 mod tools_ask_live;
 mod tools_late;
 mod transformed;
+mod tree;
 mod turn;
 mod turns;
 mod values;

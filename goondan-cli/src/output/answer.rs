@@ -50,7 +50,7 @@ pub(crate) fn print(
         }
         (AnswerFormat::Text, Err(_)) => Ok(()),
         (AnswerFormat::Json, outcome) => print_line(&turn_end(outcome, background)),
-        (AnswerFormat::Stream, outcome) => print_line(&Update::Turn(turn_end(outcome, background))),
+        (AnswerFormat::Stream, outcome) => print_line(&Update::Turn(Box::new(turn_end(outcome, background)))),
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) struct TurnCost {
     tool_calls: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     token_usage: Option<TokenUsage>,
+    /// The tokens of the turn and of the turns of other agents that it has waited for, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_usage: Option<TokenUsage>,
     /// Why the last answer of the model ended, if its provider says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_reason: Option<ModelFinish>,
@@ -128,7 +131,7 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             running.get_mut(&scope.turn_id)?.count += 1;
             None
         }
-        RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage } => {
+        RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage, whole_usage } => {
             let StepTotals { tool_calls, finish_reason, kept_prefix, .. } = running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
@@ -137,12 +140,13 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 steps: step_count,
                 tool_calls,
                 token_usage,
+                whole_usage,
                 finish_reason,
                 kept_prefix,
                 error: None,
             })
         }
-        RuntimeEvent::TurnFailed { scope, duration, error_message, .. } => {
+        RuntimeEvent::TurnFailed { scope, duration, error_message, token_usage, whole_usage, .. } => {
             let StepTotals { count, tool_calls, tokens, finish_reason, kept_prefix } =
                 running.remove(&scope.turn_id)?;
             Some(TurnCost {
@@ -151,7 +155,8 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 duration_ms: millis(duration),
                 steps: count,
                 tool_calls,
-                token_usage: tokens,
+                token_usage: token_usage.or(tokens),
+                whole_usage,
                 finish_reason,
                 kept_prefix,
                 error: Some(error_message),
@@ -186,6 +191,13 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+impl TurnCost {
+    /// Returns the tokens of the turn with those of the turns of other agents that it has waited for.
+    fn whole(&self) -> Option<TokenUsage> {
+        self.whole_usage.or(self.token_usage)
+    }
+}
+
 impl fmt::Display for TurnCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { turn_id, duration_ms, steps, tool_calls, .. } = self;
@@ -195,8 +207,11 @@ impl fmt::Display for TurnCost {
             _ => write!(f, "{}.{} s", duration_ms / 1_000, duration_ms % 1_000 / 100)?,
         }
         write!(f, ", {}, {}", counted(*steps, "step"), counted(*tool_calls, "tool call"))?;
-        if let Some(usage) = &self.token_usage {
-            write!(f, ", {}", tokens(usage))?;
+        if let Some(usage) = self.whole() {
+            write!(f, ", {}", tokens(&usage))?;
+        }
+        if self.whole_usage.is_some() {
+            f.write_str(", those of other agents included")?;
         }
         if self.finish_reason == Some(ModelFinish::Length) {
             f.write_str(", cut off at the limit of tokens")?;
@@ -231,9 +246,10 @@ impl fmt::Display for BrokenPrefix {
     }
 }
 
-/// Returns the tokens that all turns used, if the model reports them.
+/// Returns the tokens that all turns used, with those of other agents that they have waited for, if the models report
+/// them.
 pub(crate) fn total(costs: &[TurnCost]) -> Option<TokenUsage> {
-    costs.iter().filter_map(|cost| cost.token_usage).reduce(|mut sum, usage| {
+    costs.iter().filter_map(TurnCost::whole).reduce(|mut sum, usage| {
         sum += usage;
         sum
     })

@@ -32,6 +32,7 @@ mod run;
 mod serve;
 mod servers;
 mod shell;
+mod tree;
 mod trust;
 mod watch;
 mod watch_changesets;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
 use goondan_lock::Lock;
-use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use super::{Agent, WeakAgent};
 use crate::instance::{Instance, task_failed};
@@ -105,14 +105,23 @@ impl fmt::Debug for LocalRouter {
     }
 }
 
+/// A turn that another one waits for. It does not run on without that one, and stays open.
+// D-40
+struct Turn(JoinHandle<Result<String>>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Router for LocalRouter {
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>> {
         Box::pin(async move {
             let instance = self.instance(&call).await?;
-            // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
-            let (_asker, gone) = oneshot::channel::<()>();
-            let turn = tokio::spawn(async move { instance.answer_call(call, gone).await });
-            turn.await.map_err(task_failed)?.map(AgentReply::Text)
+            // In a task, so that requests of one turn run on several threads.
+            let mut turn = Turn(tokio::spawn(async move { instance.answer_call(call).await }));
+            (&mut turn.0).await.map_err(task_failed)?.map(AgentReply::Text)
         })
     }
 

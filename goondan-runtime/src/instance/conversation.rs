@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
+use super::Waiter;
 use super::shared::AgentInner;
 use super::slot::InstanceSlot;
 use crate::attach::{
@@ -24,16 +25,17 @@ use crate::attach::{
 };
 use crate::awaited::AwaitedValue;
 use crate::bus::{Bus, Listeners};
-use crate::peers::Asks;
+use crate::peers::{Asked, Asks, Left};
 use crate::ports::model::check_files;
 use crate::ports::store::{EndedTurn, EventDigest, InstanceId, TurnOutcome, TurnStart};
 use crate::schema::summary;
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{
-    Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun, UpdateSender, Watch,
-    Workdir, cancelled, rewind_event,
+    Back, JournaledConversation, Reporter, RequestUsage, Requests, Rewound, Standing, TurnRun, Watch, Workdir,
+    cancelled, rewind_event,
 };
+use crate::updates::UpdateSender;
 
 /// How long the end of a turn waits for event handlers (D-18).
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -118,7 +120,7 @@ impl OpenConversation {
         &mut self,
         slot: &InstanceSlot,
         mut event: AgentEvent,
-        updates: Option<UpdateSender>,
+        waiter: Waiter,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
         self.generation.registered.mask(&mut event)?;
@@ -137,13 +139,13 @@ impl OpenConversation {
             // STEER-01: the turn answers both.
             Standing::Joined(turn, Some(started)) => self.go_on(slot, turn, *started).await?,
             Standing::Joined(..) => {
-                self.journaled.close_turn().await?;
-                return Box::pin(self.run(slot, event, updates)).await;
+                self.close_turn().await?;
+                return Box::pin(self.run(slot, event, waiter)).await;
             }
             Standing::New(digest) => {
                 check_files(&event, &*self.generation.spec.model)?;
                 self.journaled.make_way(&event).await?;
-                self.journaled.close_turn().await?;
+                self.close_turn().await?;
                 let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
                 self.journaled.begin(TurnStart::of(&info, digest))?;
                 self.services.inbox.turn_begins();
@@ -155,24 +157,26 @@ impl OpenConversation {
         let mut until_cancelled = pin!(slot.cancelled());
         // From here on `InstanceSlot::cancel` reaches the turn.
         until_cancelled.as_mut().enable();
-        let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(&info));
+        let streams = waiter.updates.as_ref().map(UpdateSender::turn_runs);
+        let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(&info), streams);
         let cause = services.bus.enter_turn(&info);
-        let watch = Watch::of(&self.agent.observers, &info, updates, journaled.keeps_runtime_events());
+        let used = RequestUsage::new(Asked::of(waiter.spent, waiter.updates.clone()));
+        let watch = Watch::of(&self.agent.observers, &info, waiter.updates, journaled.keeps_runtime_events());
         journaled.tell_to(watch.clone());
         if let Some(watch) = &watch {
             services.showing.watch(Arc::downgrade(watch) as _);
         }
         let reporter = Reporter::new(&services.bus, &info, watch.as_deref());
-        let used = RequestUsage::default();
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
         let asks = Asks { questions: &self.agent.questions, clock: &services.clock };
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &asks, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering, awaited);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
-        let mut outcome = match unless(until_cancelled, lost, turn.run().instrument(span)).await {
+        let running = cancelling_dropped(&used.asked, turn.run().instrument(span));
+        let mut outcome = match unless(until_cancelled, lost, running).await {
             TurnEnd::Outcome(outcome) => outcome,
-            TurnEnd::Cancelled => Err(turn.cancelled()),
+            TurnEnd::Cancelled => Err(turn.cancelled().await),
             TurnEnd::Lost => Err(turn.lost()),
         };
         services.showing.flush();
@@ -226,6 +230,8 @@ impl OpenConversation {
         let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await?;
         let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption);
         self.journaled.go_on().await?;
+        // It asks again.
+        drop(self.services.inbox.take_left());
         self.services.inbox.turn_goes_on(self.journaled.answered_requests());
         Ok(Arc::new(info))
     }
@@ -291,7 +297,23 @@ impl OpenConversation {
         if self.journaled.open_event() != Some(event) {
             return Ok(false);
         }
+        self.cancel_left().await;
         self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await.map(|()| true)
+    }
+
+    /// Closes the open turn without an answer, if there is one.
+    async fn close_turn(&mut self) -> Result<()> {
+        self.cancel_left().await;
+        self.journaled.close_turn().await
+    }
+
+    /// Cancels what the open turn waited for when it was interrupted.
+    // D-40
+    async fn cancel_left(&self) {
+        let left = self.services.inbox.take_left();
+        if !left.is_empty() {
+            Box::pin(Left::cancel_all(left)).await;
+        }
     }
 
     /// Takes the conversation back: the messages of later turns are removed, in a turn of its own. A turn that was
@@ -300,7 +322,7 @@ impl OpenConversation {
     pub(super) async fn rewind(&mut self, slot: &InstanceSlot, back: Back<'_>) -> Result<Rewound> {
         self.adopt_replaced().await;
         self.journaled.commit_ended().await?;
-        self.journaled.close_turn().await?;
+        self.close_turn().await?;
         let rewound = self.journaled.rewound(back)?;
         if rewound.turns.is_empty() {
             return Ok(rewound);
@@ -342,7 +364,7 @@ impl OpenConversation {
     }
 
     fn suspended_result(&self, turn: TurnId) -> TurnResult {
-        TurnResult::suspended(turn, self.waits(), None)
+        TurnResult::suspended(turn, self.waits())
     }
 
     /// Takes decisions about calls that wait, and goes on with the turn if all of its calls are decided.
@@ -351,7 +373,7 @@ impl OpenConversation {
         &mut self,
         slot: &InstanceSlot,
         decisions: Vec<Decision>,
-        updates: Option<UpdateSender>,
+        waiter: Waiter,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
         self.journaled.commit_ended().await?;
@@ -366,11 +388,11 @@ impl OpenConversation {
             }
         };
         self.journaled.decide(decisions, check_args).await?;
-        self.go_on_if_decided(slot, updates).await
+        self.go_on_if_decided(slot, waiter).await
     }
 
     /// Goes on with the open turn, unless calls of it wait.
-    async fn go_on_if_decided(&mut self, slot: &InstanceSlot, updates: Option<UpdateSender>) -> Result<TurnResult> {
+    async fn go_on_if_decided(&mut self, slot: &InstanceSlot, waiter: Waiter) -> Result<TurnResult> {
         if self.journaled.is_waiting()
             && let Some(turn) = self.journaled.open_turn()
         {
@@ -379,10 +401,10 @@ impl OpenConversation {
         let Some(event) = self.journaled.open_input().cloned() else {
             let error = Error::new(ErrorCode::TURN_INTERRUPTED, "the store has not recorded the input of the turn")
                 .suggest("send the input again, as a new event");
-            self.journaled.close_turn().await?;
+            self.close_turn().await?;
             return Err(error);
         };
-        self.run(slot, event, updates).await
+        self.run(slot, event, waiter).await
     }
 
     /// Rejects the calls whose time is over, and goes on with the turn if all of its calls are decided. Returns its event
@@ -398,7 +420,7 @@ impl OpenConversation {
             return Ok(None);
         }
         let event = self.journaled.open_input().cloned();
-        let outcome = self.go_on_if_decided(slot, None).await;
+        let outcome = self.go_on_if_decided(slot, Waiter::default()).await;
         Ok(event.map(|event| (event, outcome)))
     }
 
@@ -414,7 +436,7 @@ impl OpenConversation {
 
     /// Closes the open turn without an answer, if there is one.
     pub(super) async fn abandon(&mut self) -> Result<()> {
-        self.journaled.close_turn().await
+        self.close_turn().await
     }
 
     /// Returns whether the instance belongs to another process, so that the conversation must be opened again.
@@ -474,6 +496,20 @@ async fn unless<T>(
             return Poll::Ready(TurnEnd::Lost);
         }
         turn.as_mut().poll(cx).map(TurnEnd::Outcome)
+    })
+    .await
+}
+
+/// Runs a turn. A request to another agent whose future is dropped meanwhile is cancelled at once.
+// D-40
+async fn cancelling_dropped<T>(asked: &Asked, turn: impl Future<Output = T>) -> T {
+    let mut turn = pin!(turn);
+    poll_fn(|cx| {
+        let polled = turn.as_mut().poll(cx);
+        if polled.is_pending() {
+            asked.cancel_dropped();
+        }
+        polled
     })
     .await
 }

@@ -2,7 +2,6 @@
 // ASK-01, ASK-02
 
 use std::future::poll_fn;
-use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -10,11 +9,11 @@ use std::task::Poll;
 use goondan_core::{AgentEvent, AskedQuestion, Decision, Error, ErrorCode, LiveWait, Result, TurnResult, Wait};
 
 use super::slot::ConversationLock;
-use super::{HandleInner, Instance};
+use super::{HandleInner, Instance, Waiter};
 use crate::join::join;
 use crate::live::Clock;
 use crate::ports::router::AgentCall;
-use crate::turn::{TurnStream, UpdateSender};
+use crate::turn::{self, Cancel, TurnStream};
 
 impl Instance {
     /// Returns the calls of the conversation that wait for a decision, in the order of their requests, each with its open
@@ -92,21 +91,24 @@ impl Instance {
     // ASK-01, ASK-02
     pub async fn decide(&self, decisions: impl IntoIterator<Item = Decision>) -> Result<TurnResult> {
         let decisions = decidable(decisions)?;
-        self.decide_locked(self.inner.slot.lock().await, decisions, None).await
+        self.decide_locked(self.inner.slot.lock().await, decisions, Waiter::default()).await
     }
 
     /// Takes decisions like [`Instance::decide`], and streams what happens in the turn when it goes on.
     // ASK-01
     pub fn decide_stream(&self, decisions: impl IntoIterator<Item = Decision>) -> TurnStream {
         let (instance, decisions) = (self.clone(), decidable(decisions));
-        let slot = Arc::clone(&self.inner.slot);
-        let promised = slot.promise_turn();
-        let cancel = Box::pin(async move { slot.cancel_open().await });
+        let promised = self.inner.slot.promise_turn();
+        let [running, open] = [Arc::clone(&self.inner.slot), Arc::clone(&self.inner.slot)];
+        let cancel = Cancel {
+            running: Box::new(move || running.cancel_turn()),
+            open: Box::pin(async move { open.cancel_open().await }),
+        };
         TurnStream::new(cancel, |updates| {
             Box::pin(async move {
                 let _promised = promised;
                 let lock = instance.inner.slot.lock().await;
-                instance.decide_locked(lock, decisions?, Some(updates)).await
+                instance.decide_locked(lock, decisions?, Waiter::of(updates)).await
             })
         })
     }
@@ -115,36 +117,57 @@ impl Instance {
         &self,
         lock: ConversationLock,
         decisions: Vec<Decision>,
-        updates: Option<UpdateSender>,
+        waiter: Waiter,
     ) -> Result<TurnResult> {
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
-        let outcome = conversation.decide(slot, decisions, updates).await;
+        let outcome = conversation.decide(slot, decisions, waiter).await;
         slot.turn_is_over(agent, &mut conversation);
         outcome
     }
 
     /// Handles the event of a call, as [`Instance::answer`] does; if the call says so, until its turn does not wait for a
-    /// decision any more. A person who is there is asked at once, until `asker` ends: the caller does not wait any more.
-    // ASK-01, ASK-04
-    pub(crate) async fn answer_call(&self, call: AgentCall, asker: impl Future) -> Result<String> {
-        let mut asker = pin!(asker);
+    /// decision any more. Cancels it when the caller does not wait any more.
+    // ASK-01, D-40
+    pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<String> {
+        let mut cancelled = pin!(call.cancelled());
+        let mut answer = Box::pin(self.answer_until_decided(&call));
+        let answered = poll_fn(|cx| match cancelled.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => answer.as_mut().poll(cx).map(Some),
+        });
+        if let Some(answer) = answered.await {
+            return answer;
+        }
+        let (slot, event) = (&self.inner.slot, &call.event.id);
+        if slot.cancel_running(event) == Some(true) {
+            return answer.await;
+        }
+        // It is in the queue, or waits for a decision.
+        drop(answer);
+        slot.cancel(event).await?;
+        Err(turn::cancelled())
+    }
+
+    // ASK-04
+    async fn answer_until_decided(&self, call: &AgentCall) -> Result<String> {
         // What cannot be opened is told by the answer.
         let own = self.view().await.map(|view| view.services.clock.clone()).unwrap_or_default();
-        let _follows = call.clock.as_ref().map(|clock| clock.follow(&own));
+        let _follows = call.asker.as_ref().map(|asker| asker.clock.follow(&own));
+        let waiter = || call.asker.as_ref().map(Waiter::of_asker).unwrap_or_default();
         let mut is_asked = false;
         loop {
             let mut decided = pin!(self.inner.agent.decided.notified());
             // Before the turn is looked at: one that goes on meanwhile is not missed.
             decided.as_mut().enable();
-            let answer = self.answer(call.event.clone()).await;
+            let answer = self.answer(call.event.clone(), waiter()).await;
             let waits = answer.as_ref().is_err_and(|error| *error.code() == ErrorCode::AGENT_SUSPENDED);
             if !waits {
                 return answer;
             }
             // No turn waits for a delegation.
-            if call.clock.is_some() && !is_asked && self.inner.agent.questions.has_subscribers() {
-                is_asked = !self.ask_live(&call.event, &own, decided.as_mut(), asker.as_mut()).await?;
+            if call.asker.is_some() && !is_asked && self.inner.agent.questions.has_subscribers() {
+                is_asked = !self.ask_live(&call.event, &own, waiter(), decided.as_mut()).await?;
             } else if call.until_decided {
                 decided.await;
             } else {
@@ -161,8 +184,8 @@ impl Instance {
         &self,
         event: &AgentEvent,
         clock: &Clock,
+        waiter: Waiter,
         mut decided: Pin<&mut impl Future<Output = ()>>,
-        mut asker: Pin<&mut impl Future>,
     ) -> Result<bool> {
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut agents = event.callers.clone();
@@ -180,17 +203,11 @@ impl Instance {
         let answers = poll_fn(|cx| {
             // The program may decide there itself.
             if decided.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(ControlFlow::Break(true));
+                return Poll::Ready(None);
             }
-            if asker.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(ControlFlow::Break(false));
-            }
-            answers.as_mut().poll(cx).map(ControlFlow::Continue)
+            answers.as_mut().poll(cx).map(Some)
         });
-        let answers = match answers.await {
-            ControlFlow::Continue(answers) => answers,
-            ControlFlow::Break(is_decided) => return Ok(is_decided),
-        };
+        let Some(answers) = answers.await else { return Ok(true) };
         let asked = answers.len();
         let decisions: Vec<_> = answers.into_iter().filter_map(Result::ok).collect();
         let is_answered = asked > 0 && decisions.len() == asked;
@@ -198,7 +215,7 @@ impl Instance {
         if decisions.is_empty() {
             return Ok(false);
         }
-        match self.decide(decisions).await {
+        match self.decide_locked(self.inner.slot.lock().await, decidable(decisions)?, waiter).await {
             // As an answer to the event that is run again.
             Ok(_) => Ok(is_answered),
             Err(error) if [ErrorCode::DECISION_TAKEN, ErrorCode::NOT_WAITING].contains(error.code()) => Ok(true),

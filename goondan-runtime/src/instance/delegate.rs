@@ -1,7 +1,6 @@
 //! Delegation: an extension or the program starts a turn, and the event `agent.delegationResult` has its result.
 // WAKE-01, D-41
 
-use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -130,7 +129,7 @@ fn call(
 async fn run(agent: &Arc<AgentInner>, call: AgentCall) -> Result<String> {
     if call.target == agent.name {
         // Also without a router.
-        return agent.open_for_others(call.instance.clone()).await?.answer_call(call, pending::<()>()).await;
+        return agent.open_for_others(call.instance.clone()).await?.answer_call(call).await;
     }
     let Some(router) = agent.spec().router.clone() else { return Err(not_found(&call.target, &[])) };
     router.request(call).await.map(AgentReply::into_text)

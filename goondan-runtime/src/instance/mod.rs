@@ -26,8 +26,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::bus::Listeners;
+use crate::live::{Asker, Spent};
 use crate::ports::store::EventDigest;
-use crate::turn::{Back, Rewound, TurnStream, UpdateSender};
+use crate::turn::{Back, Cancel, Rewound, TurnStream};
+use crate::updates::UpdateSender;
 use background::{Answer, Pending};
 pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
 use conversation::View;
@@ -77,6 +79,24 @@ pub(super) struct HandleInner {
     /// The program's subscriptions.
     listeners: Arc<Listeners>,
     runtime: tokio::runtime::Handle,
+}
+
+/// The one that waits for the result of a turn: a stream, or the turn of another agent.
+#[derive(Default)]
+pub(super) struct Waiter {
+    updates: Option<UpdateSender>,
+    /// Where what the turn uses is added.
+    spent: Option<Arc<Spent>>,
+}
+
+impl Waiter {
+    fn of(updates: UpdateSender) -> Self {
+        Self { updates: Some(updates), spent: None }
+    }
+
+    fn of_asker(asker: &Asker) -> Self {
+        Self { updates: asker.updates.clone(), spent: asker.spent.clone() }
+    }
 }
 
 impl Instance {
@@ -159,7 +179,7 @@ impl Instance {
         if let Err(error) = event.check_depth() {
             return Err(event.refuse(error));
         }
-        self.run_locked(self.inner.slot.lock().await, event, None).await
+        self.run_locked(self.inner.slot.lock().await, event, Waiter::default()).await
     }
 
     /// Handles one input event like [`Instance::run`], and returns its answer as a value of the type `T`.
@@ -256,7 +276,7 @@ impl Instance {
         Box::pin(async move {
             let lock = instance.inner.slot.lock().await;
             drop(waiting);
-            instance.run_locked(lock, event?, None).await
+            instance.run_locked(lock, event?, Waiter::default()).await
         })
     }
 
@@ -280,13 +300,17 @@ impl Instance {
         let (instance, event) = (self.clone(), checked(event));
         // The turn begins when the stream is first polled: until then the conversation must not become idle.
         let promised = instance.inner.slot.promise_turn();
-        let cancel = Box::pin(async move { cancels.0.cancel(&cancels.1).await });
+        let slot = Arc::clone(&cancels.0);
+        let cancel = Cancel {
+            running: Box::new(move || slot.cancel_turn()),
+            open: Box::pin(async move { cancels.0.cancel(&cancels.1).await }),
+        };
         TurnStream::new(cancel, |updates| {
             Box::pin(async move {
                 let _promised = promised;
                 let lock = instance.inner.slot.lock().await;
                 drop(waiting);
-                instance.run_locked(lock, event?, Some(updates)).await
+                instance.run_locked(lock, event?, Waiter::of(updates)).await
             })
         })
     }
@@ -398,7 +422,7 @@ impl Instance {
                 None => lock.await,
             };
             let outcome = match event {
-                Ok(event) => instance.run_in_background(locked, event).await.map(drop),
+                Ok(event) => instance.run_in_background(locked, event, Waiter::default()).await.map(drop),
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
@@ -439,29 +463,24 @@ impl Instance {
         Ok(self.view().await?.services.bus.clone())
     }
 
-    async fn run_locked(
-        &self,
-        lock: ConversationLock,
-        event: AgentEvent,
-        updates: Option<UpdateSender>,
-    ) -> Result<TurnResult> {
+    async fn run_locked(&self, lock: ConversationLock, event: AgentEvent, waiter: Waiter) -> Result<TurnResult> {
         // Before the conversation is opened, so that nothing is written.
         event.check_input()?;
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
-        let outcome = conversation.run(slot, event, updates).await;
+        let outcome = conversation.run(slot, event, waiter).await;
         // Under the conversation lock, so that the idle task does not check before.
         slot.turn_is_over(agent, &mut conversation);
         outcome
     }
 
     /// Handles an input event whose result is not returned to the program, and tells the subscribers of the agent.
-    async fn run_in_background(&self, lock: ConversationLock, event: AgentEvent) -> Result<Answer> {
+    async fn run_in_background(&self, lock: ConversationLock, event: AgentEvent, waiter: Waiter) -> Result<Answer> {
         event.check_input()?;
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
         let told = agent.background.has_subscribers().then(|| event.clone());
-        let outcome = conversation.run(slot, event, None).await;
+        let outcome = conversation.run(slot, event, waiter).await;
         slot.turn_is_over(agent, &mut conversation);
         let Some(input) = told else { return outcome.map(|result| Answer::of(&result)) };
         // Under the conversation lock, so that the turns of a conversation are told in their order.
@@ -473,10 +492,10 @@ impl Instance {
     ///
     /// # Errors
     /// `AGENT_SUSPENDED` when the turn waits for a decision.
-    pub(super) async fn answer(&self, event: AgentEvent) -> Result<String> {
+    async fn answer(&self, event: AgentEvent, waiter: Waiter) -> Result<String> {
         let _pending = Pending::begin(&self.inner.agent.background);
         let event = checked(event)?;
-        match self.run_in_background(self.inner.slot.lock().await, event).await {
+        match self.run_in_background(self.inner.slot.lock().await, event, waiter).await {
             Ok(Answer::Text(text)) => Ok(text),
             Ok(Answer::Suspended(error)) => Err(self.agent_suspended(&error)),
             Err(error) if *error.code() == ErrorCode::INSTANCE_SUSPENDED => Err(self.agent_suspended(&error)),

@@ -350,21 +350,29 @@ impl InstanceSlot {
     /// Cancels the turn that answers `event`: the one that runs, or one that was interrupted. Returns whether there was
     /// one.
     pub(super) async fn cancel(self: &Arc<Self>, event: &EventId) -> Result<bool> {
-        let runs = self.status.lock().running.as_ref().map(|running| running == event);
-        match runs {
-            Some(true) => {
-                self.cancelled.notify_waiters();
-                return Ok(true);
-            }
-            // The turn that runs has closed the one that was interrupted.
-            Some(false) => return Ok(false),
-            None => {}
+        if let Some(runs) = self.cancel_running(event) {
+            // Otherwise the turn that runs has closed the one that was interrupted.
+            return Ok(runs);
         }
         let mut lock = self.lock().await;
         let (Some(open), Some(agent)) = (lock.as_deref_mut(), self.agent.upgrade()) else { return Ok(false) };
         let cancelled = open.cancel(event).await;
         self.turn_is_over(&agent, open);
         cancelled
+    }
+
+    /// Cancels the turn that runs.
+    pub(super) fn cancel_turn(&self) {
+        self.cancelled.notify_waiters();
+    }
+
+    /// Cancels the turn that runs, if it answers `event`. Returns whether it does; `None` if no turn runs.
+    pub(super) fn cancel_running(&self, event: &EventId) -> Option<bool> {
+        let runs = self.status.lock().running.as_ref().map(|running| running == event);
+        if runs == Some(true) {
+            self.cancel_turn();
+        }
+        runs
     }
 
     fn set_saving(&self, new: Saving) {

@@ -2,12 +2,14 @@
 //! still.
 // ASK-04
 
+mod asker;
 mod clock;
 mod errors;
 mod limit;
 mod question;
 mod subscription;
 
+pub(crate) use asker::{Asker, Spent};
 pub(crate) use clock::Clock;
 pub(crate) use errors::{check_value, invalid, not_waiting, taken};
 pub(crate) use limit::within;

@@ -3,7 +3,7 @@
 // ONCE-01
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use goondan_core::host::IdMap;
 use goondan_core::{EventId, ExtensionName, ToolCallId, TurnInfo};
@@ -22,6 +22,16 @@ pub(crate) enum Place<'a> {
     Delegation(Option<&'a ExtensionName>),
 }
 
+impl<'a> Place<'a> {
+    /// Returns the tool call, if it is one.
+    pub(super) fn call(self) -> Option<&'a ToolCallId> {
+        match self {
+            Self::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -34,10 +44,10 @@ impl fmt::Display for Place<'_> {
 }
 
 /// The number of times that one run of a turn has caused each event.
-type Numbers = IdMap<String, u32>;
+pub(super) type Numbers = IdMap<String, u32>;
 
 /// Returns the id of the event of `call`, whose place is in `turn`.
-fn event_id(numbers: &mut Numbers, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
+pub(super) fn event_id(numbers: &mut Numbers, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
     let AgentCall { target, instance, event, .. } = call;
     let request = format!("{}/{place}/{target}:{instance}/{}", turn.turn, EventDigest::of(event));
     let number = numbers.entry(request.clone()).or_default();
@@ -45,17 +55,6 @@ fn event_id(numbers: &mut Numbers, turn: &TurnInfo, place: Place<'_>, call: &Age
     match *number {
         1 => request.into(),
         number => format!("{request}/{number}").into(),
-    }
-}
-
-/// The requests of one run of a turn. Without a request it is not even allocated.
-#[derive(Default)]
-pub(crate) struct Asked(OnceLock<Box<Lock<Numbers>>>);
-
-impl Asked {
-    /// Returns the id of the event for a request.
-    pub(super) fn event_id(&self, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
-        event_id(&mut self.0.get_or_init(Box::default).lock(), turn, place, call)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The calling side: sends the requests of one turn.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
@@ -9,10 +10,11 @@ use goondan_core::{
 };
 use serde_json::{Value, json};
 
-use super::asked::{Asked, Place};
+use super::asked::Place;
 use super::inbox::Inbox;
 use super::reach::Reach;
-use crate::live::{Clock, Questions, within};
+use super::tree::Asked;
+use crate::live::{Asker, Clock, Questions, within};
 use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
 
 /// The live questions of a conversation, and the clock that stands still meanwhile.
@@ -75,51 +77,58 @@ impl Caller<'_> {
         event.wakings = self.turn.input.wakings;
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
         let mut call = AgentCall::new(target, instance, event);
-        call.event.id = self.asked.event_id(self.turn, self.place, &call);
+        call.event.id = self.asked.event_id(self.turn, self.place, self.inbox, &call);
         Ok((Arc::clone(router), call))
     }
 }
 
-/// Delivers a call and waits for the answer.
-async fn await_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
-    let (target, timeout, clock) = (call.target.clone(), request.limit(), call.clock.clone());
-    match within(timeout, clock.as_ref(), router.request(call)).await {
-        Some(reply) => Ok(response(&target, reply?)),
-        None => {
-            let message = format!("the agent `{target}` did not answer within {timeout:?}");
-            Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
-                .suggest("ask for less at once, or give the request a longer timeout"))
-        }
-    }
-}
-
-/// Delivers a call and waits for the answer, however long a person takes to decide about it.
+/// Delivers a call whose answer comes later, and waits for it, however long a person takes to decide about it. When its
+/// time is over, the turn that would answer is cancelled.
 // ASK-01
 async fn await_final_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
-    match await_answer(Arc::clone(&router), call.clone(), request).await {
-        Err(error) if *error.code() == ErrorCode::AGENT_SUSPENDED => {
-            let target = call.target.clone();
-            router.request(call.until_decided()).await.map(|reply| response(&target, reply))
+    let asker = Asker::new(Clock::default(), None, None);
+    let call = AgentCall { asker: Some(asker.clone()), ..call };
+    let (target, timeout) = (call.target.clone(), request.limit());
+    let mut answer = router.request(call.clone());
+    let answer = match within(timeout, Some(&asker.clock), &mut answer).await {
+        Some(Err(error)) if *error.code() == ErrorCode::AGENT_SUSPENDED => router.request(call.until_decided()).await,
+        Some(answer) => answer,
+        None => {
+            asker.cancel();
+            // The turn ends now.
+            drop(answer.await);
+            Err(timed_out(&target, timeout))
         }
-        answer => answer,
-    }
+    };
+    answer.map(|reply| response(&target, reply))
 }
 
 fn response(target: &AgentName, reply: AgentReply) -> AgentResponse {
     AgentResponse::new(RequestTarget::Agent(target.to_string()), reply.into_text(), None)
 }
 
+fn timed_out(target: &AgentName, timeout: Duration) -> Error {
+    let message = format!("the agent `{target}` did not answer within {timeout:?}");
+    Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
+        .suggest("ask for less at once, or give the request a longer timeout")
+}
+
 impl Caller<'_> {
+    /// Sends a request and waits for its answer. The turn that answers belongs to this one.
+    // D-40
     pub(crate) async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
-        let (router, mut call) = self.agent_call(&request, Some(correlation_id()))?;
-        call.clock = Some(self.asks.clock.clone());
-        await_answer(router, call, &request).await
+        let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
+        let (target, timeout) = (call.target.clone(), request.limit());
+        let answer = self.asked.wait(router, call, self.place, self.inbox, self.asks.clock);
+        match within(timeout, Some(self.asks.clock), answer).await {
+            Some(reply) => Ok(response(&target, reply?)),
+            None => Err(timed_out(&target, timeout)),
+        }
     }
 
     pub(crate) fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         let correlation_id = correlation_id();
-        let (router, mut call) = self.agent_call(&request, Some(correlation_id.clone()))?;
-        call.clock = Some(Clock::default());
+        let (router, call) = self.agent_call(&request, Some(correlation_id.clone()))?;
         let Some(reservation) = self.inbox.reserve(&call.event.id)? else {
             return Ok(RequestTicket { correlation_id });
         };

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use goondan_core::{Error, ErrorCode, EventId, Message, Result};
 use goondan_lock::Lock;
 
+use super::left::Left;
+
 /// The capacity: how many answers may be outstanding or kept at once.
 const LIMIT: usize = 256;
 
@@ -20,6 +22,9 @@ struct Answers {
     outstanding: usize,
     /// The requests of the open turn, which asks them again when it goes on after an interruption.
     asked: Vec<EventId>,
+    /// Those that it waited for when it was interrupted.
+    // D-40
+    left: Vec<Left>,
 }
 
 /// Capacity of an inbox for one answer that is outstanding. Returned by [`Inbox::reserve`]; dropping it frees the
@@ -30,6 +35,16 @@ impl Inbox {
     /// Forgets what was asked in the turn before.
     pub(crate) fn turn_begins(&self) {
         self.0.lock().asked.clear();
+    }
+
+    /// Keeps a request of the open turn, which was interrupted.
+    pub(super) fn leave(&self, left: Left) {
+        self.0.lock().left.push(left);
+    }
+
+    /// Returns the requests that the open turn waited for when it was interrupted in this process.
+    pub(crate) fn take_left(&self) -> Vec<Left> {
+        std::mem::take(&mut self.0.lock().left)
     }
 
     /// Takes in that a turn goes on which has these answers already.

@@ -3,9 +3,13 @@
 mod asked;
 mod caller;
 mod inbox;
+mod left;
 mod reach;
+mod tree;
 
-pub(crate) use asked::{Asked, Delegations, Place};
+pub(crate) use asked::{Delegations, Place};
 pub(crate) use caller::{Asks, Caller, answered_request};
 pub(crate) use inbox::Inbox;
+pub(crate) use left::Left;
 pub(crate) use reach::Reach;
+pub(crate) use tree::Asked;

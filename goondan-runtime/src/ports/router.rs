@@ -3,7 +3,7 @@
 use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
 
 use super::store::InstanceId;
-use crate::live::Clock;
+use crate::live::Asker;
 
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
@@ -11,6 +11,10 @@ pub trait Router: Send + Sync + 'static {
     /// turn waits for a decision, that fails at once with `AGENT_SUSPENDED`, unless the call waits for that. The
     /// caller enforces the timeout and rejects circles. The same event is delivered again when a turn that was
     /// interrupted asks again: it is answered once.
+    ///
+    /// When [`AgentCall::cancelled`] completes, the turn of the target ends, and the request with it. If the future is
+    /// dropped instead, that turn is left open: the one that waits for it was interrupted, and asks again when it goes on.
+    // D-40
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>>;
 
     /// Delivers the event without waiting for the turn. Returns false when no such agent exists; an error with the code
@@ -35,20 +39,32 @@ pub struct AgentCall {
     /// `AGENT_SUSPENDED`.
     // ASK-01
     pub until_decided: bool,
-    /// The clock of the deadlines of the caller, which stands still while a person is asked.
-    // ASK-04
-    pub(crate) clock: Option<Clock>,
+    /// The turn that waits for the answer. `None` for a notice or a delegation.
+    pub(crate) asker: Option<Asker>,
 }
 
 impl AgentCall {
     /// An event for an instance of an agent.
     pub fn new(target: AgentName, instance: InstanceKey, event: AgentEvent) -> Self {
-        Self { target, instance, event, until_decided: false, clock: None }
+        Self { target, instance, event, until_decided: false, asker: None }
     }
 
     /// Lets a request wait while the turn waits for a decision.
     pub(crate) fn until_decided(self) -> Self {
         Self { until_decided: true, ..self }
+    }
+
+    /// Waits until the answer is not waited for any more, although the turn that has asked runs on or was cancelled: the
+    /// request was one of several of which the first counts, or its time is over. Never completes for a notice.
+    // D-40
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
+        let cancelled = self.asker.as_ref().map(Asker::cancelled);
+        async {
+            match cancelled {
+                Some(cancelled) => cancelled.await,
+                None => std::future::pending().await,
+            }
+        }
     }
 
     /// Returns the instance.

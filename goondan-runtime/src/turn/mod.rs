@@ -46,12 +46,13 @@ pub(super) use journaled::{Back, JournaledConversation, Standing, rewind_event, 
 pub(super) use report::Reporter;
 pub(super) use requests::{RequestUsage, Requests};
 pub(super) use steering::Steering;
-pub(super) use stream::UpdateSender;
-pub use stream::{TurnStream, TurnUpdate};
+pub(super) use stream::Cancel;
+pub use stream::TurnStream;
 pub(super) use watch::{Observers, Watch};
 pub(super) use workdir::Workdir;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use goondan_core::host::{ConversationExt, MessageExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
@@ -166,6 +167,7 @@ impl<'a> TurnRun<'a> {
         };
         let duration = self.watch.elapsed();
         if self.journaled.is_suspending() {
+            self.requests.used.asked.end().await;
             // ASK-01: what layers made of it is not used.
             return Ok(self.suspended(outcome));
         }
@@ -173,21 +175,18 @@ impl<'a> TurnRun<'a> {
             // A layer recovered from the failure of a model call.
             self.journaled.partial.clear();
         }
-        // The turn is not over: it goes on when the store is back.
+        // The turn is not over: it goes on when the store is back, and those that it waits for with it.
         self.journaled.check_available()?;
+        self.requests.used.asked.end().await;
         match &outcome {
             Ok(_) => self.reporter.report("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
                 scope,
                 step_count: self.machine.steps(),
                 duration,
                 token_usage: self.requests.total(self.usage),
+                whole_usage: self.requests.whole(self.usage),
             }),
-            Err(_) => self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
-                scope,
-                duration,
-                error_code: error_code(&outcome),
-                error_message: error_message(&outcome),
-            }),
+            Err(error) => self.report_failed(duration, error),
         }
         outcome
     }
@@ -204,7 +203,20 @@ impl<'a> TurnRun<'a> {
             scope,
             waits: waits.iter().map(Wait::masked).collect(),
         });
-        TurnResult::suspended(self.info.turn.clone(), waits, self.requests.total(self.usage))
+        let mut result = TurnResult::suspended(self.info.turn.clone(), waits);
+        result.set_usage(self.requests.total(self.usage), self.requests.whole(self.usage));
+        result
+    }
+
+    fn report_failed(&self, duration: Duration, error: &Error) {
+        self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
+            scope,
+            duration,
+            error_code: Some(error.code().clone()),
+            error_message: error.to_string(),
+            token_usage: self.requests.total(self.usage),
+            whole_usage: self.requests.whole(self.usage),
+        });
     }
 
     /// Returns how far the turn came, also if it did not fail.
@@ -213,14 +225,10 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Reports that the turn was cancelled, and returns the error for that.
-    pub(crate) fn cancelled(&self) -> Error {
+    pub(crate) async fn cancelled(&self) -> Error {
+        self.requests.used.asked.end().await;
         let error = cancelled();
-        self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
-            scope,
-            duration: self.watch.elapsed(),
-            error_code: Some(error.code().clone()),
-            error_message: error.to_string(),
-        });
+        self.report_failed(self.watch.elapsed(), &error);
         error
     }
 
@@ -246,7 +254,7 @@ impl<'a> TurnRun<'a> {
         let mut result = chain.run(self).await?;
         self.shared.check_refused()?;
         self.shared.check_metadata()?;
-        result.set_usage(self.requests.total(self.usage));
+        result.set_usage(self.requests.total(self.usage), self.requests.whole(self.usage));
         Ok(result)
     }
 

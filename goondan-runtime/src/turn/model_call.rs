@@ -350,6 +350,7 @@ impl StepRun<'_, '_> {
                 self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
             }
             *self.turn.usage.get_or_insert_default() += usage;
+            self.turn.requests.used.asked.spend(usage);
         }
         self.model_call = ModelCall { usage, finish_reason, model, prepared_by: None };
         content

@@ -34,15 +34,18 @@ pub(crate) struct Requests<'a> {
 
 /// The tokens that the model requests of a turn used, and the requests to other agents. Without a request nothing is
 /// allocated.
-#[derive(Default)]
 pub(crate) struct RequestUsage {
     tokens: OnceLock<Box<Lock<TokenUsage>>>,
-    asked: Asked,
+    pub(crate) asked: Asked,
     /// Secret answers of persons, which are masked to the end of the turn.
     secrets: OnceLock<Box<Lock<Vec<Secret>>>>,
 }
 
 impl RequestUsage {
+    pub(crate) fn new(asked: Asked) -> Self {
+        Self { tokens: OnceLock::new(), asked, secrets: OnceLock::new() }
+    }
+
     /// Masks what a person has answered, to the end of the turn.
     pub(super) fn keep_secrets(&self, secrets: impl IntoIterator<Item = Secret>) {
         let mut secrets = secrets.into_iter().peekable();
@@ -52,6 +55,7 @@ impl RequestUsage {
     }
 
     fn add(&self, usage: TokenUsage) {
+        self.asked.spend(usage);
         *self.tokens.get_or_init(Box::default).lock() += usage;
     }
 
@@ -103,6 +107,16 @@ impl<'a> Requests<'a> {
     /// Returns the tokens of a turn whose steps used `steps`.
     pub(super) fn total(&self, steps: Option<TokenUsage>) -> Option<TokenUsage> {
         self.used.with(steps)
+    }
+
+    /// Returns the tokens of such a turn and of the turns of other agents that it has waited for, if there are any.
+    // WORK-02
+    pub(super) fn whole(&self, steps: Option<TokenUsage>) -> Option<TokenUsage> {
+        let mut whole = self.used.asked.spent()?;
+        if let Some(own) = self.total(steps) {
+            whole += own;
+        }
+        Some(whole)
     }
 
     /// Asks a model, and reports it.

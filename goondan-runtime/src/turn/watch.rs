@@ -12,11 +12,11 @@ use goondan_core::{
 };
 use goondan_lock::Lock;
 
-use super::stream::{TurnUpdate, UpdateSender};
 use crate::ports::model::ModelDelta;
 use crate::ports::observer::{Observer, Told, Wants};
 use crate::ports::store::TurnOutcome;
 use crate::showing::Watching;
+use crate::updates::{TurnUpdate, UpdateSender};
 
 /// How long an observer may take without being named in the log.
 const LONG: Duration = Duration::from_millis(100);
@@ -165,7 +165,7 @@ impl Watch {
     /// Tells a piece of the answer of a step, whose span is `span`.
     pub(super) fn piece(&self, step: u32, span: Span, piece: ModelDelta<'_>) {
         self.tell(Wants::PIECES, |told| told(&self.now(span), &Told::Piece { step, piece }));
-        self.send(|| TurnUpdate::of_delta(step, piece));
+        self.send(|| of_delta(step, piece));
     }
 
     /// Tells how far a tool call is.
@@ -226,5 +226,17 @@ impl Watching for Watch {
         if let Some(stream) = &self.stream {
             stream.send_counted(TurnUpdate::Shown(shown.clone()));
         }
+    }
+}
+
+fn of_delta(step: u32, delta: ModelDelta<'_>) -> TurnUpdate {
+    match delta {
+        ModelDelta::Text { part, text } => TurnUpdate::Text { step, part, text: text.to_owned() },
+        ModelDelta::Reasoning { part, text } => TurnUpdate::Reasoning { step, part, text: text.to_owned() },
+        ModelDelta::ToolCall { part, id, name } => {
+            TurnUpdate::ToolCall { step, part, id: id.to_owned().into(), name: name.to_owned() }
+        }
+        ModelDelta::Arguments { part, json } => TurnUpdate::Arguments { step, part, json: json.to_owned() },
+        ModelDelta::Restart { reason, wait } => TurnUpdate::Restart { step, reason: reason.to_owned(), wait },
     }
 }

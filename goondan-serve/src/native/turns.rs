@@ -201,7 +201,7 @@ pub(crate) async fn watch(
         let end = stored(&service, &id).await?;
         let log = Arc::new(Log::new(0));
         Native::new(&id.event, &log).after(last)?;
-        log.push(Update::Turn(end.clone()), usize::MAX);
+        log.push(Update::Turn(Box::new(end.clone())), usize::MAX);
         log.end(End::Turn(Arc::new(end)));
         let frames = Native::new(&id.event, &log);
         return Ok(stream(log, 0, frames));

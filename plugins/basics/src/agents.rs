@@ -31,14 +31,16 @@ struct Letter {
 struct Request {
     #[serde(flatten)]
     letter: Letter,
-    /// How long to wait for the answer, in milliseconds. Defaults to 15000, which is short for an agent that uses
-    /// tools.
+    /// How long to wait for the answer at most, in milliseconds. Leave it out to wait as long as it takes.
     #[schemars(range(min = 1, max = 3_600_000))]
     timeout_ms: Option<u64>,
     /// Does not wait: go on working, and the answer comes as a message.
     #[serde(default, rename = "async")]
     later: bool,
 }
+
+/// How long a request waits if the model does not say.
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// The output of `agents__request`.
 #[derive(Debug, Serialize)]
@@ -97,14 +99,13 @@ pub mod tools {
     use super::*;
 
     /// Gives another agent a task, and returns its answer.
-    // Longer than any request waits.
-    #[tool(timeout = "1h 1m", present = "{target}: {input}")]
+    // Longer than any request waits. The other agent answers a request once, also if it is made again.
+    #[tool(effect = idempotent, timeout = "1h 1m", present = "{target}: {input}")]
     async fn request(input: Request, ctx: &ToolContext<'_>) -> Result<Answer> {
         let target = input.letter.target.clone();
-        let mut request = input.letter.into_request()?;
-        if let Some(timeout) = input.timeout_ms {
-            request = request.timeout(Duration::from_millis(timeout));
-        }
+        // The deadlines of the turn that asks are those of the answer too.
+        let timeout = input.timeout_ms.map_or(LONGEST, Duration::from_millis);
+        let request = input.letter.into_request()?.timeout(timeout);
         let (correlation_id, response) = if input.later {
             (Some(ctx.agents().request_later(request)?.correlation_id), None)
         } else {
@@ -114,7 +115,7 @@ pub mod tools {
     }
 
     /// Tells another agent something, and does not wait for it. No answer comes.
-    #[tool(present = "{target}: {input}")]
+    #[tool(effect = idempotent, present = "{target}: {input}")]
     async fn send(letter: Letter, ctx: &ToolContext<'_>) -> Result<Sent> {
         let target = letter.target.clone();
         Ok(Sent { target, accepted: ctx.agents().send(letter.into_request()?).await? })

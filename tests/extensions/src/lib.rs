@@ -65,6 +65,7 @@ pub mod tools_ask;
 pub mod tools_ask_live;
 pub mod tools_late;
 pub mod transformed;
+pub mod tree;
 pub mod turn;
 pub mod turns;
 pub mod values;

@@ -1,7 +1,7 @@
 //! Non-interactive conversation: input events from `--input` or the lines of standard input, answers on standard
 //! output.
 
-use std::future::pending;
+use std::future::{pending, ready};
 use std::io;
 
 use goondan::agent::{BackgroundUpdate, EventStream, ReloadRequest};
@@ -156,7 +156,7 @@ impl<'a> Batch<'a> {
         let deadline = Instant::now() + self.args.grace();
         loop {
             let next = timeout_at(deadline, self.conversation.background.next_pending());
-            let next = self.signals.run_turn(next, self.args.grace());
+            let next = self.signals.run_turn(next, self.args.grace(), ready(Ok(false)));
             let next = match race(next, self.shown_lines.print(&mut self.shown)).await {
                 Either::Left(next) => next,
                 Either::Right(never) => match never {},
@@ -228,13 +228,19 @@ impl<'a> Batch<'a> {
         let Self { conversation, args, signals, reloader, shown, shown_lines, lines, .. } = self;
         let instance = &conversation.instance;
         let event = work.event(instance).await?;
+        let cancel = async {
+            match &event {
+                Some(event) => instance.cancel(event).await,
+                None => Ok(false),
+            }
+        };
         let turn = async {
             if args.stream {
-                return signals.run_turn(answer::stream(work.stream(instance)), args.grace()).await;
+                return signals.run_turn(answer::stream(work.stream(instance)), args.grace(), cancel).await;
             }
             match work {
-                Work::Event(event) => signals.run_turn(instance.run(*event), args.grace()).await,
-                Work::Decide(decisions) => signals.run_turn(instance.decide(decisions), args.grace()).await,
+                Work::Event(event) => signals.run_turn(instance.run(*event), args.grace(), cancel).await,
+                Work::Decide(decisions) => signals.run_turn(instance.decide(decisions), args.grace(), cancel).await,
             }
         };
         let own = &instance.id().agent;
@@ -252,9 +258,9 @@ impl<'a> Batch<'a> {
         };
         shown_lines.print_rest(shown, None, &Styled::new(false)).await;
         if end.is_cut_short()
-            && let Some(event) = event
+            && let Some(event) = &event
         {
-            instance.cancel(&event).await?;
+            instance.cancel(event).await?;
         }
         match end {
             TurnEnd::Completed(result) => match self.decisions(&result) {

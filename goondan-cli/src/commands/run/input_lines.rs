@@ -88,7 +88,7 @@ impl InputLines {
     fn tell(&mut self, update: LiveUpdate) {
         let update = match update {
             LiveUpdate::Asked(question) => {
-                let asked = Update::Asked(question.told().masked());
+                let asked = Update::Asked(Box::new(question.told().masked()));
                 self.open.push(question);
                 asked
             }

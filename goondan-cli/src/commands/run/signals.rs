@@ -1,5 +1,6 @@
 //! The signals that end turns and conversations: what the first one does, and what the second one does.
 
+use std::pin::pin;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,19 +63,44 @@ impl Signals {
         self.pending.store(false, Ordering::Release);
     }
 
-    /// Awaits `turn`. SIGINT cuts it short; SIGTERM and SIGHUP leave it `grace` to complete.
-    pub(crate) async fn run_turn<T>(&mut self, turn: impl Future<Output = T>, grace: Duration) -> TurnEnd<T> {
+    /// Awaits `turn`. SIGINT cuts it short; SIGTERM and SIGHUP leave it `grace` to complete. A turn that is cut short is
+    /// awaited until `cancel` has ended it, with the turns of other agents that it waits for.
+    pub(crate) async fn run_turn<T>(
+        &mut self,
+        turn: impl Future<Output = T>,
+        grace: Duration,
+        cancel: impl Future<Output = Result<bool>>,
+    ) -> TurnEnd<T> {
         let mut turn = Box::pin(turn);
-        match race(turn.as_mut(), self.next()).await {
-            Either::Left(output) => TurnEnd::Completed(output),
+        let end = match race(turn.as_mut(), self.next()).await {
+            Either::Left(output) => return TurnEnd::Completed(output),
             Either::Right(Signal::Interrupt) => TurnEnd::Interrupted,
             Either::Right(Signal::Terminate) => {
                 let seconds = grace.as_secs();
                 let leaving = format!("leaving when the running turn has ended, or in {seconds} s\n");
                 output::eprint_log(Styled::new(false).text(&leaving));
-                TurnEnd::Drained(tokio::time::timeout(grace, turn).await.ok())
+                match tokio::time::timeout(grace, turn.as_mut()).await {
+                    Ok(output) => return TurnEnd::Drained(Some(output)),
+                    Err(_) => TurnEnd::Drained(None),
+                }
             }
-        }
+        };
+        _ = tokio::time::timeout(AFTER_INTERRUPT, cancelled(turn, cancel)).await;
+        end
+    }
+}
+
+/// Awaits a turn that is cancelled until it has ended. If there is none, that is at once; an error comes again when the
+/// turn is closed.
+async fn cancelled<T>(turn: impl Future<Output = T>, cancel: impl Future<Output = Result<bool>>) {
+    let (mut turn, mut cancel) = (pin!(turn), pin!(cancel));
+    // A turn that does not run yet is cancelled once it is dropped.
+    let is_cancelled = match race(cancel.as_mut(), turn.as_mut()).await {
+        Either::Left(is_cancelled) => is_cancelled.unwrap_or_default(),
+        Either::Right(_) => false,
+    };
+    if is_cancelled {
+        _ = turn.await;
     }
 }
 

@@ -96,6 +96,10 @@ pub enum RuntimeEvent {
         /// The tokens of all model calls of the turn, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token_usage: Option<TokenUsage>,
+        /// The tokens of the turn and of the turns of other agents that it has waited for, if there are any.
+        // WORK-02
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole_usage: Option<TokenUsage>,
     },
     /// A turn ended with an error.
     #[serde(rename = "turn.failed")]
@@ -111,6 +115,13 @@ pub enum RuntimeEvent {
         error_code: Option<ErrorCode>,
         /// What went wrong.
         error_message: String,
+        /// The tokens of all model calls of the turn, if the model reports them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_usage: Option<TokenUsage>,
+        /// The tokens of the turn and of the turns of other agents that it has waited for, if there are any.
+        // WORK-02
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole_usage: Option<TokenUsage>,
     },
     /// A step is about to call the model, or to take the answer that a middleware has prepared.
     #[serde(rename = "step.started")]

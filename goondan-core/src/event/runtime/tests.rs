@@ -65,9 +65,21 @@ fn each_event_has_the_json_form_of_the_contract() {
             json!({ "eventId": "e2" }),
         ),
         (
-            RuntimeEvent::TurnCompleted { scope: scope(), step_count: 3, duration, token_usage: Some(usage) },
+            RuntimeEvent::TurnCompleted {
+                scope: scope(),
+                step_count: 3,
+                duration,
+                token_usage: Some(usage),
+                whole_usage: Some(TokenUsage::new(20, 10)),
+            },
             "turn.completed",
-            json!({ "stepCount": 3, "duration": 1500, "durationMicros": 1_500_250, "tokenUsage": usage_written }),
+            json!({
+                "stepCount": 3,
+                "duration": 1500,
+                "durationMicros": 1_500_250,
+                "tokenUsage": usage_written,
+                "wholeUsage": { "promptTokens": 20, "completionTokens": 10, "totalTokens": 30 },
+            }),
         ),
         (
             RuntimeEvent::TurnFailed {
@@ -75,9 +87,17 @@ fn each_event_has_the_json_form_of_the_contract() {
                 duration,
                 error_code: code.clone(),
                 error_message: error_message.clone(),
+                token_usage: Some(usage),
+                whole_usage: None,
             },
             "turn.failed",
-            json!({ "duration": 1500, "durationMicros": 1_500_250, "errorCode": "E_MODEL", "errorMessage": "no answer" }),
+            json!({
+                "duration": 1500,
+                "durationMicros": 1_500_250,
+                "errorCode": "E_MODEL",
+                "errorMessage": "no answer",
+                "tokenUsage": usage_written,
+            }),
         ),
         (
             RuntimeEvent::StepStarted {
@@ -343,6 +363,8 @@ fn an_event_of_an_earlier_version_has_milliseconds_and_no_code() {
         duration: Duration::from_millis(1500),
         error_code: None,
         error_message: "no answer".to_owned(),
+        token_usage: None,
+        whole_usage: None,
     };
     assert_eq!(serde_json::from_value::<RuntimeEvent>(old).unwrap(), event);
 }

@@ -50,6 +50,7 @@ result_fields! {
         steps: u32 = "steps",
         tool_calls: Vec<ToolCallSummary> = "toolCalls",
         usage: Option<TokenUsage> = "usage",
+        whole_usage: Option<TokenUsage> = "wholeUsage",
         stored: Option<bool> = "stored",
         waits: Option<Box<[Wait]>> = "waits",
     }
@@ -91,6 +92,7 @@ impl TurnResult {
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
                 usage: None.into(),
+                whole_usage: None.into(),
                 stored: None.into(),
                 waits: None.into(),
             }),
@@ -179,6 +181,13 @@ impl TurnResult {
         *self.data.field(|data| &data.usage)
     }
 
+    /// Returns the tokens of the turn and of the turns of other agents that it has waited for, and those that they have
+    /// waited for, as far as their models report them. It is [`TurnResult::usage`] if no other agent was asked.
+    // WORK-02, D-40
+    pub fn whole_usage(&self) -> Option<TokenUsage> {
+        self.data.field(|data| &data.whole_usage).or_else(|| self.usage())
+    }
+
     /// Returns the calls that wait for decisions, in the order of their requests, each with its open questions, if the turn is
     /// [suspended](FinishReason::Suspended). `Instance::decide` goes on with it.
     // ASK-01
@@ -220,9 +229,9 @@ pub trait TurnResultExt {
     /// Returns the result of a turn that has ended earlier.
     fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self;
     /// Returns the result of a turn whose calls wait for decisions.
-    fn suspended(turn: TurnId, waits: Vec<Wait>, usage: Option<TokenUsage>) -> Self;
-    /// Sets the tokens that all model calls of the turn took.
-    fn set_usage(&mut self, usage: Option<TokenUsage>);
+    fn suspended(turn: TurnId, waits: Vec<Wait>) -> Self;
+    /// Sets the tokens that all model calls of the turn took, and those of the turn with all that it has waited for.
+    fn set_usage(&mut self, usage: Option<TokenUsage>, whole: Option<TokenUsage>);
     /// Sets how many steps the turn had, and its tool calls.
     fn set_totals(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>);
     /// Returns whether the answer is this message, and not one that a middleware has set.
@@ -248,6 +257,7 @@ impl TurnResultExt for TurnResult {
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
                 usage: usage.into(),
+                whole_usage: None.into(),
                 stored: None.into(),
                 waits: None.into(),
             }),
@@ -260,14 +270,15 @@ impl TurnResultExt for TurnResult {
         result
     }
 
-    fn suspended(turn: TurnId, waits: Vec<Wait>, usage: Option<TokenUsage>) -> Self {
-        let mut result = Self::from_parts(turn, FinishReason::Suspended, None, usage);
+    fn suspended(turn: TurnId, waits: Vec<Wait>) -> Self {
+        let mut result = Self::from_parts(turn, FinishReason::Suspended, None, None);
         result.data.get_mut().waits = Some(waits.into()).into();
         result
     }
 
-    fn set_usage(&mut self, usage: Option<TokenUsage>) {
-        self.data.get_mut().usage = usage.into();
+    fn set_usage(&mut self, usage: Option<TokenUsage>, whole: Option<TokenUsage>) {
+        let data = self.data.get_mut();
+        (data.usage, data.whole_usage) = (usage.into(), whole.into());
     }
 
     fn set_totals(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {

@@ -148,6 +148,7 @@ fn the_question_of_an_agent_that_was_asked_names_the_agents() {
     screen.contains("boss → worker");
     screen.until(is_asking, "a question");
     assert!(screen.text().contains("Which colour?"), "{}", screen.text());
+    screen.contains("\n  worker: waits for a decision ");
     says(&screen, "green");
     screen.shows("\nAll is done.\n>");
     ends(screen);

@@ -34,8 +34,8 @@ async fn told(writer: &Agent, key: &str) -> Vec<String> {
 async fn another_agent_answers_in_the_conversation_with_the_same_key_or_another() {
     let (mut chat, writer) = beside_a_writer([ScriptItem::say("fine").repeat()]).await;
     let expected = [
-        ("agents__request", Effect::Once),
-        ("agents__send", Effect::Once),
+        ("agents__request", Effect::Idempotent),
+        ("agents__send", Effect::Idempotent),
         ("agents__list", Effect::Read),
         ("agents__catalog", Effect::Read),
     ];

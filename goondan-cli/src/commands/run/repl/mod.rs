@@ -2,6 +2,7 @@
 
 mod asking;
 mod canvas;
+mod children;
 mod command;
 mod editor;
 mod input_history;
@@ -334,17 +335,23 @@ impl<'a> Repl<'a> {
         let inputs = Inputs::new(Instance::clone(instance), files, keys, live);
         let mut view = TurnView::new(progress, inputs, self.args.reasoning);
         let event = work.event(instance).await?;
-        let turn = work.stream(instance);
+        let turn = work.stream(instance).with_children();
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
         let reload = |outcome| reloaded.push(describe_to_person(outcome, &instance.id().agent, self.terminal.styled()));
-        let turn = self.signals.run_turn(view.watch(turn), self.args.grace());
+        let cancel = async {
+            match &event {
+                Some(event) => instance.cancel(event).await,
+                None => Ok(false),
+            }
+        };
+        let turn = self.signals.run_turn(view.watch(turn), self.args.grace(), cancel);
         let end = self.reloader.while_running(turn, reload).await;
         let is_cancelled = end.is_cut_short() || matches!(end, TurnEnd::Completed(Ok(None)));
         if is_cancelled {
             view.finish()?;
-            if let Some(event) = event {
-                instance.cancel(&event).await?;
+            if let Some(event) = &event {
+                instance.cancel(event).await?;
             }
         }
         reloaded.iter().for_each(output::eprint_styled);

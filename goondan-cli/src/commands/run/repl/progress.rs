@@ -8,6 +8,7 @@ use goondan::tool::Presentation;
 use textwrap::core::display_width;
 
 use super::canvas::{Canvas, Footer};
+use super::children::Children;
 use super::shown::ShownInTurn;
 use super::terminal::Terminal;
 use super::typed_line::TypedLine;
@@ -53,6 +54,8 @@ pub(crate) struct Progress {
     frame: usize,
     /// Output of the newest call.
     last: Option<Output>,
+    /// The turns of other agents that the turn waits for.
+    pub(super) children: Children,
     shown: ShownInTurn,
     /// What was shown where nothing stays in its place.
     shown_lines: ShownLines,
@@ -102,6 +105,7 @@ impl Progress {
             calls: Vec::new(),
             frame: 0,
             last: None,
+            children: Children::default(),
             shown: ShownInTurn::default(),
             shown_lines: ShownLines::default(),
         }
@@ -142,8 +146,9 @@ impl Progress {
             }
             RuntimeEvent::StepCompleted { .. } | RuntimeEvent::StepFailed { .. } => {
                 self.waiting = None;
-                // The calls of a held answer are told when they have ended.
+                // The calls of a held answer are told when they have ended, and updates of others may be lost.
                 self.calls.clear();
+                self.children = Children::default();
             }
             RuntimeEvent::ModelRetried { reason, wait, .. } => {
                 self.note(&format!("asking again in {} ({reason})", seconds(*wait)));
@@ -290,6 +295,7 @@ impl Progress {
     pub(crate) fn redraw(&mut self) {
         let mut rows = self.shown.rows(self.terminal.rows() / 2, &self.terminal.styled());
         let room = self.terminal.columns().saturating_sub(1);
+        rows.extend(self.children.rows(self.terminal.rows() / 4, &self.terminal.styled()));
         rows.iter_mut().for_each(|row| row.cut(room));
         rows.extend(self.status());
         let footer = Footer { rows, typed: self.typed_row() };

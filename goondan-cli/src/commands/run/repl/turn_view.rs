@@ -107,7 +107,7 @@ impl TurnView {
     }
 
     /// Prints the turn to its end, and returns its outcome; `None` if the person cancels it. Then, and if the future is
-    /// dropped, the caller cancels the turn and calls [`TurnView::finish`].
+    /// dropped, the caller calls [`TurnView::finish`].
     pub(crate) async fn watch(&mut self, mut turn: TurnStream) -> Result<Option<Result<TurnResult>>> {
         let mut log = Above::new();
         self.progress.redraw();
@@ -133,6 +133,7 @@ impl TurnView {
                 }
                 Either::Right(Either::Right(Either::Left(key))) => {
                     if self.key(&key)? {
+                        turn.cancel().await?;
                         return Ok(None);
                     }
                 }
@@ -260,6 +261,10 @@ impl TurnView {
                     self.end_line()?;
                 }
                 self.progress.shows(shown);
+                Ok(())
+            }
+            TurnUpdate::Child { call, agent, update } => {
+                self.progress.children.take(call, agent.to_string(), *update);
                 Ok(())
             }
             TurnUpdate::Event(event) => {

@@ -38,6 +38,8 @@ impl Usage {
                 self.add(*token_usage);
             }
             RuntimeEvent::ModelAsked { token_usage, .. } => self.add(*token_usage),
+            RuntimeEvent::TurnCompleted { whole_usage: Some(whole), .. }
+            | RuntimeEvent::TurnFailed { whole_usage: Some(whole), .. } => self.tokens = Some(*whole),
             RuntimeEvent::ToolCompleted { .. } | RuntimeEvent::ToolFailed { .. } => self.calls += 1,
             _ => {}
         }

@@ -1,0 +1,132 @@
+//! Agents that use agents, ended by signals: nothing runs on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use goondan_covers::covers;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{goondan, printed, stdout};
+
+/// A bundle whose `boss` asks `clerk`, who asks `worker`, who runs `command`.
+fn bundle(command: &str) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let mut text = String::new();
+    for name in ["bash", "agents"] {
+        text += &format!(
+            "apiVersion: goondan.ai/v1\nkind: Extension\nmetadata: {{ name: {name} }}\n\
+             spec: {{ entry: \"linked:{name}\" }}\n---\n"
+        );
+    }
+    let call = |tool: &str, args: Value| json!({ "id": "c1", "name": tool, "args": args });
+    let asks = |target: &str| call("agents__request", json!({ "target": target, "input": "work" }));
+    let works = call("bash__exec", json!({ "command": command }));
+    for (name, call) in [("boss", asks("clerk")), ("clerk", asks("worker")), ("worker", works)] {
+        let usage = json!({ "promptTokens": 100, "completionTokens": 10, "totalTokens": 110 });
+        let script = json!([
+            { "raw": { "toolCalls": [call], "usage": usage }, "when": "^work", "repeat": true },
+            { "raw": { "text": "done", "usage": usage }, "repeat": true },
+        ]);
+        fs::write(directory.path().join(format!("{name}.json")), script.to_string()).unwrap();
+        let extension = if name == "worker" { "bash" } else { "agents" };
+        text += &format!(
+            "apiVersion: goondan.ai/v1\nkind: Model\nmetadata: {{ name: {name} }}\n\
+             spec: {{ provider: scripted, script: ./{name}.json }}\n---\n\
+             apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{ name: {name} }}\n\
+             spec: {{ model: Model/{name}, extensions: [ {{ ref: Extension/{extension} }} ] }}\n---\n"
+        );
+    }
+    text += "apiVersion: goondan.ai/v1\nkind: Swarm\nmetadata: { name: firm }\n\
+             spec: { agents: [ { ref: Agent/boss }, { ref: Agent/clerk }, { ref: Agent/worker } ], entryAgent: Agent/boss }\n";
+    fs::write(directory.path().join("goondan.yaml"), text).unwrap();
+    directory
+}
+
+fn run(bundle: &Path, input: &str) -> std::process::Command {
+    let mut command = goondan();
+    command.args(["run", "--trust", "--grace", "0", "--input", input, "--instance", "one"]).arg(bundle);
+    command.arg("--state-root").arg(bundle.join(".state"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Returns the processes with this argument.
+fn running(argument: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let has = |process: &u32| {
+        let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    };
+    processes.filter(has).collect()
+}
+
+/// Returns what `goondan instance show --json` tells of the first turn of a conversation.
+fn cost(bundle: &Path, agent: &str) -> Value {
+    let mut command = goondan();
+    command.args(["instance", "show", "--json", &format!("{agent}:one"), "--state-root"]).arg(bundle.join(".state"));
+    let lines = printed(&mut command);
+    let mut lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.find_map(|mut line| line.get_mut("turn").filter(|turn| turn.is_object()).map(Value::take)).unwrap()
+}
+
+#[test]
+#[covers("WORK-01")]
+fn no_process_of_an_agent_outlives_the_turn_that_waits_for_it() {
+    let runs: u64 = std::env::var("GOONDAN_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(6);
+    for run_number in 0..runs {
+        // An argument that no other process has.
+        let seconds = format!("{}.{}", 10_000 + run_number, std::process::id());
+        let signs = TempDir::new().unwrap();
+        let began = signs.path().join("began");
+        let bundle = bundle(&format!("touch {}; sleep {seconds}", began.display()));
+        let child = run(bundle.path(), "work").spawn().unwrap();
+        let signal = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL][usize::try_from(run_number % 3).unwrap()];
+        // In the middle of everything, and at some moment before.
+        if run_number % 2 == 0 {
+            let start = Instant::now();
+            while running(&seconds).is_empty() {
+                assert!(start.elapsed() < Duration::from_secs(60), "the command does not run");
+                sleep(Duration::from_millis(5));
+            }
+        } else {
+            sleep(Duration::from_micros(run_number * 7919 % 60_000));
+        }
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let start = Instant::now();
+        while !running(&seconds).is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(1), "{run_number} {signal}: {output:?}");
+            sleep(Duration::from_millis(5));
+        }
+        let next = run(bundle.path(), "are you there?").output().unwrap();
+        assert_eq!(stdout(&next), "done\n", "{run_number} {signal}: {next:?}");
+        if began.exists() && signal == Signal::SIGINT {
+            // All that was billed is reported, where it was used and in the turn that waited for it.
+            for (agent, own, whole) in [("boss", 100, 300), ("clerk", 100, 200), ("worker", 100, 100)] {
+                let cost = cost(bundle.path(), agent);
+                assert_eq!(cost["error"], "the turn was cancelled", "{cost}");
+                let tokens = |usage: &Value| usage["promptTokens"].as_u64();
+                assert_eq!(tokens(&cost["tokenUsage"]), Some(own), "{cost}");
+                assert_eq!(tokens(&cost["wholeUsage"]).or(tokens(&cost["tokenUsage"])), Some(whole), "{cost}");
+            }
+        }
+    }
+}
+
+#[test]
+#[covers("WORK-02")]
+fn the_whole_usage_of_a_turn_is_shown() {
+    let bundle = bundle("true");
+    let output = run(bundle.path(), "work").output().unwrap();
+    assert_eq!(stdout(&output), "done\n", "{output:?}");
+    let mut show = goondan();
+    show.args(["instance", "show", "boss:one", "--state-root"]).arg(bundle.path().join(".state"));
+    let shown = printed(&mut show);
+    assert!(shown.contains("600 tokens in and 60 out, those of other agents included"), "{shown}");
+}
