@@ -242,7 +242,7 @@ impl Bundle {
                     builder.described_extension(name, descriptor, config)
                 }
             };
-            builder = builder.on_error(name, used.on_error);
+            builder = builder.on_error(name, used.on_error).covers(name, used.covers);
         }
         Ok(builder)
     }

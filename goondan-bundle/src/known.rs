@@ -13,6 +13,8 @@ pub struct KnownExtension<'a> {
     pub name: &'a str,
     /// Whether it guards: then its failures are never skipped.
     pub guard: bool,
+    /// The capabilities that it requires of the program.
+    pub requires: &'a [&'a str],
     /// The JSON Schema of its config.
     pub config_schema: ConfigSchema,
     /// The middlewares that it declares.
@@ -56,7 +58,7 @@ impl fmt::Debug for ConfigSchema {
 impl<'a> KnownExtension<'a> {
     /// An extension with the schema of its config and without middlewares and tools, which can be set.
     pub fn new(name: &'a str, config_schema: impl Into<ConfigSchema>) -> Self {
-        Self { name, guard: false, config_schema: config_schema.into(), middlewares: &[], tools: &[] }
+        Self { name, guard: false, requires: &[], config_schema: config_schema.into(), middlewares: &[], tools: &[] }
     }
 }
 
@@ -69,7 +71,8 @@ impl KnownExtension<'static> {
 
 impl From<&'static ExtensionDescriptor> for KnownExtension<'static> {
     fn from(descriptor: &'static ExtensionDescriptor) -> Self {
-        let ExtensionDescriptor { name, guard, config_schema, middlewares, tools, .. } = descriptor;
-        Self { name, guard: *guard, config_schema: ConfigSchema::Function(*config_schema), middlewares, tools }
+        let ExtensionDescriptor { name, guard, requires, config_schema, middlewares, tools, .. } = descriptor;
+        let config_schema = ConfigSchema::Function(*config_schema);
+        Self { name, guard: *guard, requires, config_schema, middlewares, tools }
     }
 }

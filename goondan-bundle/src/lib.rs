@@ -65,6 +65,9 @@ pub use resource::{
     SwarmResource,
 };
 
+mod coverage;
+pub use coverage::{AgentCoverage, Coverage, Guard};
+
 mod check;
 
 mod bundle;

@@ -47,6 +47,8 @@ pub trait Libraries: Send + Sync {
 pub struct Declared {
     /// Whether it guards: then its failures are never skipped.
     pub guard: bool,
+    /// The capabilities that it requires of the host.
+    pub requires: Vec<String>,
     /// The JSON Schema of its config; `None` if the library does not contain it.
     pub config_schema: Option<Value>,
     /// The layers of its `#[middleware]` attributes, under the extension's name in the bundle.
@@ -68,9 +70,9 @@ pub struct DeclaredTool {
 }
 
 impl Declared {
-    /// The declarations of an extension that does not guard, in a library without schemas.
+    /// The declarations of an extension that does not guard and requires nothing, in a library without schemas.
     pub fn new(layers: Vec<LayerInfo>, tools: Vec<DeclaredTool>) -> Self {
-        Self { guard: false, config_schema: None, layers, tools }
+        Self { layers, tools, ..Self::default() }
     }
 }
 

@@ -80,7 +80,8 @@ impl Libraries for Plugins {
             description: tool.description.clone(),
             parameters: None,
         });
-        let declared = Declared { guard: record.guard, config_schema: None, layers, tools: tools.collect() };
+        let (guard, requires, tools) = (record.guard, record.requires.clone(), tools.collect());
+        let declared = Declared { guard, requires, config_schema: None, layers, tools };
         Ok(match schemas {
             Some(schemas) => declared.with_schemas(schemas),
             None => declared,

@@ -266,6 +266,46 @@ async fn a_reload_that_adds_something_waits_until_it_is_accepted() {
     assert_eq!(answer(&host, "one", "a").await.unwrap(), "newest");
 }
 
+/// An extension that guards.
+#[goondan::extension(name = "warden", guard)]
+mod warden {
+    use goondan::prelude::*;
+
+    #[middleware(toolCall)]
+    async fn look(ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        next.run(ctx).await
+    }
+}
+
+#[tokio::test]
+#[covers("GUARD-01")]
+async fn a_reload_that_takes_a_guard_away_waits_until_it_is_accepted() {
+    let directory = TempDir::new().unwrap();
+    let write = |answer: &str, extensions: &str| {
+        bundle(directory.path(), &["one", "two"], answer, None);
+        let file = directory.path().join("goondan.yaml");
+        let swarm = format!(
+            "apiVersion: goondan.ai/v1\nkind: Extension\nmetadata: {{ name: warden }}\n\
+             spec: {{ entry: 'linked:warden' }}\n---\n\
+             apiVersion: goondan.ai/v1\nkind: Swarm\nmetadata: {{ name: team }}\nspec: {{ extensions: [ {extensions} ], \
+             agents: [ {{ ref: Agent/one }}, {{ ref: Agent/two }} ], entryAgent: Agent/one }}\n"
+        );
+        fs::write(&file, fs::read_to_string(&file).unwrap() + &swarm).unwrap();
+    };
+    write("old", "{ ref: Extension/warden }");
+    let host = open(&directory).await.unwrap();
+    let mut reloader = host.reloader();
+    write("new", "");
+    assert_eq!(added(reloader.reload(None).await), "unguarded one by warden, unguarded two by warden");
+    assert_eq!(answer(&host, "two", "a").await.unwrap(), "old");
+    reloader.accept().await.unwrap();
+    assert_eq!(answer(&host, "two", "a").await.unwrap(), "new");
+    // More guards need no consent.
+    write("guarded", "{ ref: Extension/warden }");
+    reloader.reload(None).await.unwrap();
+    assert_eq!(answer(&host, "two", "a").await.unwrap(), "guarded");
+}
+
 #[tokio::test]
 #[covers("TREE-01")]
 async fn a_host_that_watches_reports_what_waits() {

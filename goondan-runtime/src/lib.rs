@@ -81,6 +81,7 @@ pub use bus::EventStream;
 #[doc(hidden)]
 pub use join::join;
 pub use policy::Policy;
+pub use spec::Covers;
 
 pub use turn::{Rewound, TurnStream};
 pub use updates::TurnUpdate;

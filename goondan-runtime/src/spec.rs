@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use goondan_core::{BundleFiles, Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret};
+use goondan_core::{
+    AgentEvent, AgentName, BundleFiles, Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret,
+};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::policy::Policy;
@@ -68,6 +71,70 @@ pub(super) struct ExtensionSpec {
     pub(super) descriptor: &'static ExtensionDescriptor,
     pub(super) config: Value,
     pub(super) on_error: OnError,
+    pub(super) covers: Covers,
+}
+
+/// Whom an extension that guards covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Covers {
+    /// The agent that has it.
+    #[default]
+    Agent,
+    /// Also the agents that this one asks, and those that they ask: what is sent to an agent without the extension is
+    /// refused with `E_GUARD_GAP`.
+    Reachable,
+    /// The agents of a swarm. Moreover, its layers lie outside of all layers of others, whatever their priorities.
+    Swarm,
+}
+
+impl ExtensionSpec {
+    /// Returns whether the extension guards more than its agent.
+    fn covers_others(&self) -> bool {
+        self.descriptor.guard && self.covers != Covers::Agent
+    }
+
+    /// Returns whether its layers guard the swarm.
+    pub(super) fn guards_swarm(&self) -> bool {
+        self.descriptor.guard && self.covers == Covers::Swarm
+    }
+}
+
+impl AgentSpec {
+    /// Adds the guards that cover what the agent asks to those that cover the agent.
+    // GUARD-01
+    pub(super) fn add_guards(&self, guards: &mut Vec<ExtensionName>) {
+        for extension in self.extensions.iter().filter(|extension| extension.covers_others()) {
+            if !guards.contains(&extension.name) {
+                guards.push(extension.name.clone());
+            }
+        }
+    }
+
+    /// Checks that the agent has the guards that cover an event.
+    ///
+    /// # Errors
+    /// `E_GUARD_GAP`.
+    // GUARD-01
+    pub(super) fn check_guards(&self, agent: &AgentName, event: &AgentEvent) -> Result<()> {
+        let has = |guard: &&ExtensionName| {
+            self.extensions.iter().any(|extension| extension.name == **guard && extension.descriptor.guard)
+        };
+        match event.guards.iter().find(|guard| !has(guard)) {
+            None => Ok(()),
+            Some(missing) => Err(guard_gap(agent, event, missing)),
+        }
+    }
+}
+
+#[cold]
+fn guard_gap(agent: &AgentName, event: &AgentEvent, missing: &ExtensionName) -> Error {
+    let way: Vec<_> = event.callers.iter().chain([agent]).map(AgentName::as_str).collect();
+    let message =
+        format!("the agent `{agent}` does not have the guard `{missing}` of those who ask it: {}", way.join(" -> "));
+    Error::new(ErrorCode::GUARD_GAP, message)
+        .suggest(format!("add `{missing}` to `{agent}`, or to `spec.extensions` of the swarm that has both"))
 }
 
 /// Equal specs describe the same extension: the same name, code, config and policy. Code is compared by the address of
@@ -76,6 +143,7 @@ pub(super) struct ExtensionSpec {
 impl PartialEq for ExtensionSpec {
     fn eq(&self, other: &Self) -> bool {
         let same_code = std::ptr::eq(self.descriptor, other.descriptor);
-        self.name == other.name && same_code && self.config == other.config && self.on_error == other.on_error
+        let same_use = self.on_error == other.on_error && self.covers == other.covers;
+        self.name == other.name && same_code && self.config == other.config && same_use
     }
 }

@@ -16,6 +16,7 @@ mod catalogs;
 mod cleanup;
 mod context;
 mod conversation;
+mod covered;
 mod cut;
 mod depth;
 mod details;

@@ -8,6 +8,7 @@ use super::Bundle;
 use super::files::{Files, ParsedFile};
 use super::reader::Reader;
 use crate::check::{Extensions, check};
+use crate::coverage::Coverage;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::known::KnownExtension;
 use crate::read::{Document, Names};
@@ -59,21 +60,27 @@ impl Bundle {
 
     pub(super) fn open(path: &Path, reader: &Reader<'_>) -> Result<Self, Diagnostics> {
         let Files { root, parsed, complete } = Files::open(path)?;
-        let (resources, warnings) = read(&parsed, &root, complete, reader);
+        let (resources, warnings, coverage) = read(&parsed, &root, complete, reader);
         let files = parsed.iter().map(|file| file.sink.file().to_owned()).collect();
         match Diagnostics::gather(parsed.into_iter().map(|file| file.sink)) {
             Some(errors) => Err(errors),
             None => {
                 let Resources { models, extensions, agents, swarms, servers } = resources;
                 let (swarm, server) = (swarms.into_iter().next(), servers.into_iter().next());
-                Ok(Self { path: path.to_owned(), files, root, models, extensions, agents, swarm, server, warnings })
+                let path = path.to_owned();
+                Ok(Self { path, files, root, models, extensions, agents, swarm, server, coverage, warnings })
             }
         }
     }
 }
 
 /// Reads and checks what all files declare. Errors go to the sinks of the files; the warnings are returned.
-fn read(files: &[ParsedFile], root: &Path, mut complete: bool, reader: &Reader<'_>) -> (Resources, Vec<Diagnostic>) {
+fn read(
+    files: &[ParsedFile],
+    root: &Path,
+    mut complete: bool,
+    reader: &Reader<'_>,
+) -> (Resources, Vec<Diagnostic>, Coverage) {
     let (mut documents, mut unread) = (Vec::new(), Vec::new());
     for (node, sink) in files.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.sink))) {
         match Document::read(node, sink) {
@@ -88,8 +95,8 @@ fn read(files: &[ParsedFile], root: &Path, mut complete: bool, reader: &Reader<'
     let (resources, to_check) = Resources::read(&documents, &names, root, reader.allow_absolute, reader.cassettes);
     let extensions = Extensions::new(reader.linked, reader.libraries);
     let files: Vec<_> = files.iter().map(|file| file.sink.file()).collect();
-    let warnings = check(&documents, &names, &resources, &to_check, extensions, root, &files);
-    (resources, warnings)
+    let (warnings, coverage) = check(&documents, &names, &resources, &to_check, extensions, root, &files);
+    (resources, warnings, coverage)
 }
 
 /// The name that a document declares, whatever its kind.

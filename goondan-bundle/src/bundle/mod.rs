@@ -13,6 +13,7 @@ use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use goondan_file_store::Fsync;
 use serde_json::Value;
 
+use crate::coverage::Coverage;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::{did_you_mean, nearest, one_of};
 use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, ServerResource, SwarmResource};
@@ -36,6 +37,7 @@ pub struct Bundle {
     agents: Vec<Arc<AgentResource>>,
     swarm: Option<Arc<SwarmResource>>,
     server: Option<Arc<ServerResource>>,
+    coverage: Coverage,
     warnings: Vec<Diagnostic>,
 }
 
@@ -54,6 +56,13 @@ impl Bundle {
             Entry::Linked(_) => None,
         });
         self.files().chain(read_by_models).chain(libraries)
+    }
+
+    /// Returns which agents reach one another, and which guards cover them. Nothing is known of it in a bundle that was
+    /// read without the extensions of the program.
+    // GUARD-01
+    pub fn coverage(&self) -> &Coverage {
+        &self.coverage
     }
 
     /// Returns whether the documents of a directory are read, and not of one file.

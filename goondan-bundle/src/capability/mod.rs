@@ -17,6 +17,7 @@ use goondan_runtime::find_provider;
 use serde_json::Value;
 
 use crate::bundle::Bundle;
+use crate::coverage::AgentCoverage;
 use crate::read::{SourcedValue, ValueSource};
 use crate::resource::Entry;
 use marks::{Marked, marked};
@@ -34,7 +35,12 @@ use texts::{texts, word};
 /// # Ok::<(), goondan::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities(BTreeSet<Capability>);
+pub struct Capabilities {
+    all: BTreeSet<Capability>,
+    /// The guards of the agents, as far as they are known.
+    guards: BTreeSet<(AgentName, ExtensionName)>,
+    agents: BTreeSet<AgentName>,
+}
 
 /// One thing that an agent can do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +74,9 @@ pub enum CapabilityKind {
     Reads,
     /// Is not limited by a setting that limits others.
     Setting,
+    /// Acts without a guard that it had.
+    // GUARD-01
+    Unguarded,
 }
 
 /// The owner of a [`Capability`].
@@ -88,6 +97,12 @@ impl Capabilities {
     /// Those of `schema`, and `E_MODEL_PROVIDER` for a provider that does not work.
     pub fn of(bundle: &Bundle, mut schema: impl FnMut(&Entry) -> Result<Option<Value>>) -> Result<Self> {
         let mut all = Self::default();
+        let guards = |agent: &AgentCoverage| {
+            let guards = agent.guards.iter().map(|guard| (agent.agent.clone(), guard.extension.clone()));
+            guards.collect::<Vec<_>>()
+        };
+        all.agents.extend(bundle.agents().map(|agent| agent.name.clone()));
+        all.guards.extend(bundle.coverage().agents.iter().flat_map(guards));
         for agent in bundle.agents() {
             for model in bundle.models_of(agent) {
                 let owner = CapabilityOwner::Model(model.name.clone());
@@ -114,7 +129,7 @@ impl Capabilities {
     }
 
     fn add(&mut self, kind: CapabilityKind, value: String, owner: &CapabilityOwner) {
-        self.0.insert(Capability { kind, value, owner: owner.clone() });
+        self.all.insert(Capability { kind, value, owner: owner.clone() });
     }
 
     fn add_reads<'a>(&mut self, values: impl Iterator<Item = &'a SourcedValue>, owner: &CapabilityOwner) {
@@ -134,28 +149,37 @@ impl Capabilities {
 
     /// Iterates over them, sorted by kind and text.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Capability> {
-        self.0.iter()
+        self.all.iter()
     }
 
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Adds all of `others`, which is empty then.
     pub fn append(&mut self, others: &mut Self) {
-        self.0.append(&mut others.0);
+        self.all.append(&mut others.all);
+        self.guards.append(&mut others.guards);
+        self.agents.append(&mut others.agents);
     }
 
-    /// Returns those that are not in `known`. Hosts and libraries are known whatever their owner is.
+    /// Returns those that are not in `known`. Hosts and libraries are known whatever their owner is. An agent that has lost
+    /// a guard can do more, too.
     #[must_use]
     pub fn beyond(&self, known: &Self) -> Self {
         let is_known = |new: &&Capability| {
             let by_all = matches!(new.kind, CapabilityKind::Host | CapabilityKind::Library);
             let same = |old: &Capability| old.kind == new.kind && old.value == new.value;
-            known.0.iter().any(|old| same(old) && (by_all || old.owner == new.owner))
+            known.all.iter().any(|old| same(old) && (by_all || old.owner == new.owner))
         };
-        Self(self.0.iter().filter(|new| !is_known(new)).cloned().collect())
+        let mut beyond =
+            Self { all: self.all.iter().filter(|new| !is_known(new)).cloned().collect(), ..Self::default() };
+        for (agent, guard) in known.guards.difference(&self.guards).filter(|(agent, _)| self.agents.contains(agent)) {
+            let owner = CapabilityOwner::Extension(agent.clone(), guard.clone());
+            beyond.add(CapabilityKind::Unguarded, format!("{agent} by {guard}"), &owner);
+        }
+        beyond
     }
 }
 
@@ -198,7 +222,7 @@ impl fmt::Display for Capability {
 /// All of them in one line, each text once.
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut texts: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        let mut texts: Vec<_> = self.all.iter().map(ToString::to_string).collect();
         texts.dedup();
         f.write_str(&texts.join(", "))
     }
@@ -215,6 +239,7 @@ impl fmt::Display for CapabilityKind {
             Self::Variable => "variable",
             Self::Reads => "reads",
             Self::Setting => "setting",
+            Self::Unguarded => "unguarded",
         })
     }
 }

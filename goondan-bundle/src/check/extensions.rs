@@ -55,6 +55,7 @@ impl<'a> LinkedExtension<'a> {
 /// An extension in a library.
 struct LibraryExtension {
     guard: bool,
+    requires: Vec<String>,
     /// `None` if the library does not contain it.
     schema: Option<Schema>,
     config_schema: Option<Value>,
@@ -101,13 +102,14 @@ impl<'a> Extensions<'a> {
 
     fn inspect(&mut self, library: &LibraryEntry, cursor: &Cursor<'_>) {
         let Some(libraries) = self.libraries else { return };
-        let inspected = libraries.declared(library).and_then(|Declared { guard, config_schema, layers, tools }| {
-            let schema = check_declared(config_schema.as_ref(), &tools).map_err(|error| {
-                let message = format!("the extension `{}`: {}", library.name, error.message());
-                Error::new(error.code().clone(), message).suggest("correct the extension")
-            })?;
-            Ok(LibraryExtension { guard, schema, config_schema, layers, tools })
-        });
+        let inspected =
+            libraries.declared(library).and_then(|Declared { guard, requires, config_schema, layers, tools }| {
+                let schema = check_declared(config_schema.as_ref(), &tools).map_err(|error| {
+                    let message = format!("the extension `{}`: {}", library.name, error.message());
+                    Error::new(error.code().clone(), message).suggest("correct the extension")
+                })?;
+                Ok(LibraryExtension { guard, requires, schema, config_schema, layers, tools })
+            });
         match inspected {
             Ok(extension) => {
                 self.loaded.insert(library.name.clone(), extension);
@@ -128,11 +130,32 @@ impl<'a> Extensions<'a> {
         matches!(self.loaded.get(&extension.name), Some(LibraryExtension { schema: None, .. }))
     }
 
+    /// Whether anything is known of the extension.
+    pub(super) fn is_known(&self, extension: &ExtensionResource) -> bool {
+        match &extension.entry {
+            Entry::Linked(entry) => self.linked(entry).is_some(),
+            Entry::Library(_) => self.loaded.contains_key(&extension.name),
+        }
+    }
+
     /// Whether the extension guards.
     pub(super) fn guards(&self, extension: &ExtensionResource) -> bool {
         match &extension.entry {
             Entry::Linked(entry) => self.linked(entry).is_some_and(|linked| linked.known.guard),
             Entry::Library(_) => self.loaded.get(&extension.name).is_some_and(|loaded| loaded.guard),
+        }
+    }
+
+    /// Whether the extension requires this capability.
+    pub(super) fn requires(&self, extension: &ExtensionResource, capability: &str) -> bool {
+        match &extension.entry {
+            Entry::Linked(entry) => {
+                self.linked(entry).is_some_and(|linked| linked.known.requires.contains(&capability))
+            }
+            Entry::Library(_) => {
+                let loaded = self.loaded.get(&extension.name);
+                loaded.is_some_and(|loaded| loaded.requires.iter().any(|required| required == capability))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) use extensions::Extensions;
 mod configs;
 pub(crate) use configs::describe;
 
+mod coverage;
 mod guards;
 mod order;
 mod records;
@@ -14,12 +15,13 @@ mod warnings;
 
 use std::path::Path;
 
+use crate::coverage::Coverage;
 use crate::diagnostic::Diagnostic;
 use crate::read::{Document, Names};
 use crate::resource::{Resources, ToCheck};
 
 /// Reports all errors to the sinks of the documents, which are in `files` below `root`. Returns the warnings, which
-/// mean something only without errors.
+/// mean something only without errors, and which agents reach one another.
 pub(crate) fn check(
     documents: &[Document<'_>],
     names: &Names<'_>,
@@ -28,7 +30,7 @@ pub(crate) fn check(
     mut extensions: Extensions<'_>,
     root: &Path,
     files: &[&Path],
-) -> Vec<Diagnostic> {
+) -> (Vec<Diagnostic>, Coverage) {
     records::check(to_check, resources, root, files);
     for (entry, cursor) in &to_check.entries {
         extensions.check_entry(entry, cursor);
@@ -40,5 +42,7 @@ pub(crate) fn check(
     for agent in &to_check.agents {
         guards::check(&agent.uses, &extensions);
     }
-    warnings::warnings(documents, resources, to_check, &extensions)
+    let coverage = coverage::coverage(resources, &extensions);
+    let uncovered = coverage::check(&coverage, resources, to_check);
+    (warnings::warnings(documents, resources, to_check, &extensions, uncovered), coverage)
 }

@@ -2,6 +2,7 @@
 
 use goondan_core::host::in_order;
 use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareKind};
+use goondan_runtime::Covers;
 
 use super::extensions::Extensions;
 use crate::resource::ExtensionUse;
@@ -15,8 +16,12 @@ pub(super) fn check(uses: &[ExtensionUse<'_>], extensions: &Extensions<'_>) {
     let names: Vec<_> = uses.iter().map(|each| each.used.target.name.clone()).collect();
     for kind in MiddlewareKind::ALL {
         let layers = uses.iter().enumerate().flat_map(|(index, each)| {
+            let guards_swarm = each.used.covers == Covers::Swarm && extensions.guards(&each.used.target);
             let declared = extensions.layers(&each.used.target).into_iter().filter(move |layer| layer.kind == kind);
-            declared.map(move |layer| (layer, index))
+            declared.map(move |mut layer| {
+                layer.guards_swarm = guards_swarm;
+                (layer, index)
+            })
         });
         for (error, index) in contradictions(&layers.collect::<Vec<_>>(), &names) {
             let (message, remedy) = (error.to_string(), error.suggestion().unwrap_or_default().to_owned());

@@ -6,12 +6,13 @@ use crate::kind::Kind;
 use crate::read::{Document, Resource, SourcedValue};
 use crate::resource::{AgentResource, Entry, ExtensionRef, Resources, ToCheck};
 
-/// The warnings about a bundle, in the order of its files and their lines.
+/// The warnings about a bundle, in the order of its files and their lines. Those about guards were found before.
 pub(super) fn warnings(
     documents: &[Document<'_>],
     resources: &Resources,
     to_check: &ToCheck<'_>,
     extensions: &Extensions<'_>,
+    uncovered: Vec<Diagnostic>,
 ) -> Vec<Diagnostic> {
     let warning = |document: &Document<'_>| {
         let (cursor, name) = (document.name.as_ref()?, document.name()?);
@@ -31,6 +32,7 @@ pub(super) fn warnings(
     };
     let mut warnings: Vec<_> = documents.iter().filter_map(warning).collect();
     warnings.extend(documents.iter().flat_map(|document| undescribed_tools(document, resources, extensions)));
+    warnings.extend(uncovered);
     for warning in missing_values(resources).chain(to_check.hints.iter().cloned()) {
         // Several agents can use one extension, and several models one file.
         if !warnings.contains(&warning) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use goondan_core::{AgentName, AnswerFormat, ErrorCode, OnError};
+use goondan_runtime::Covers;
 use goondan_runtime::schema::Schema;
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use crate::kind::Kind;
 use crate::read::{
     ConfigPlaces, Cursor, Document, FetchedConfig, MapReader, Names, Resource, SourcedValue, read_sources,
 };
-use crate::schema::{AGENT, ANSWER, USE};
+use crate::schema::{AGENT, ANSWER, MapSchema, USE};
 use crate::yaml;
 
 /// An agent.
@@ -55,6 +56,9 @@ pub struct ExtensionRef {
     /// What a failure of its layers means.
     // FAIL-01
     pub on_error: OnError,
+    /// Whom it covers, if it guards.
+    // GUARD-01
+    pub covers: Covers,
     /// The places of the settings in [`config`](Self::config).
     places: ConfigPlaces,
 }
@@ -99,14 +103,17 @@ impl ExtensionRef {
 }
 
 /// The extensions that an agent lists, with the places for the errors of checks.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct AgentUses<'a> {
+    /// The name of the agent.
+    pub(crate) name: Option<String>,
     pub(crate) uses: Vec<ExtensionUse<'a>>,
     /// Whether all items of the list could be read. If not, an extension that seems to be missing may be one of them.
     pub(crate) complete: bool,
 }
 
 /// One extension that an agent lists.
+#[derive(Clone)]
 pub(crate) struct ExtensionUse<'a> {
     pub(crate) used: ExtensionRef,
     /// The item of the list.
@@ -115,6 +122,8 @@ pub(crate) struct ExtensionUse<'a> {
     pub(crate) reference: Cursor<'a>,
     /// The `onError` in it.
     pub(crate) on_error: Option<Cursor<'a>>,
+    /// The `covers` in it.
+    pub(crate) covers: Option<Cursor<'a>>,
 }
 
 impl Resource for AgentResource {
@@ -137,7 +146,8 @@ impl AgentResource {
         let model = spec.require("model").and_then(|model| names.resolve(&model, models));
         let choice = spec.get("models").map(|list| read_models(&list, names, models));
         let system = spec.get("system").map(|system| system.text().map(str::to_owned));
-        let listed = spec.get("extensions").map(|list| read_uses(&list, names, extensions)).unwrap_or_default();
+        let listed = spec.get("extensions").map(|list| AgentUses::read(&list, names, extensions, &USE));
+        let listed = AgentUses { name: document.name().map(str::to_owned), ..listed.unwrap_or_default() };
         let used = listed.uses.iter().map(|each| each.used.clone()).collect();
         to_check.agents.push(listed);
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |policy| Policy::read(&policy));
@@ -184,19 +194,40 @@ fn read_models(list: &Cursor<'_>, names: &Names<'_>, models: &[Arc<ModelResource
     (found.len() == items.len()).then_some(found)
 }
 
-fn read_uses<'a>(list: &Cursor<'a>, names: &Names<'_>, extensions: &[Arc<ExtensionResource>]) -> AgentUses<'a> {
-    let mut uses: Vec<ExtensionUse<'a>> = Vec::new();
-    for item in names.list::<ExtensionResource>(list, &USE) {
-        let Some(read) = read_use(&item, names, extensions) else { continue };
-        // An extension is identified by its name, so an agent cannot have it twice.
-        if uses.iter().any(|earlier| earlier.used.target.name == read.used.target.name) {
-            let message = format!("the extension `{}` is listed twice", read.used.target.name);
-            read.item.error(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
+impl<'a> AgentUses<'a> {
+    /// Reads a list, whose items have this schema.
+    pub(super) fn read(
+        list: &Cursor<'a>,
+        names: &Names<'_>,
+        extensions: &[Arc<ExtensionResource>],
+        schema: &'static MapSchema,
+    ) -> Self {
+        let mut uses: Vec<ExtensionUse<'a>> = Vec::new();
+        for item in names.list::<ExtensionResource>(list, schema) {
+            let Some(read) = read_use(&item, names, extensions) else { continue };
+            // An extension is identified by its name, so an agent cannot have it twice.
+            if uses.iter().any(|earlier| earlier.used.target.name == read.used.target.name) {
+                let message = format!("the extension `{}` is listed twice", read.used.target.name);
+                read.item.error(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
+            }
+            uses.push(read);
         }
-        uses.push(read);
+        let complete = matches!(list.value(), yaml::Value::Sequence(items) if items.len() == uses.len());
+        Self { name: None, uses, complete }
     }
-    let complete = matches!(list.value(), yaml::Value::Sequence(items) if items.len() == uses.len());
-    AgentUses { uses, complete }
+
+    /// Adds the extensions of the swarm.
+    pub(super) fn add_in_front(&mut self, of_swarm: &Self) {
+        for twice in &self.uses {
+            let name = &twice.used.target.name;
+            if of_swarm.uses.iter().any(|each| each.used.target.name == *name) {
+                let message = format!("the swarm has the extension `{name}` for all of its agents");
+                twice.item.error(ErrorCode::CONFIG_SCHEMA, message, "remove it here, or there");
+            }
+        }
+        self.uses.splice(0..0, of_swarm.uses.iter().cloned());
+        self.complete &= of_swarm.complete;
+    }
 }
 
 fn read_use<'a>(
@@ -213,8 +244,14 @@ fn read_use<'a>(
         Some(Some(_)) => Some(OnError::Skip),
         Some(None) => None,
     };
+    let covers = item.get("covers");
+    let covered = match covers.as_ref().map(|covers| covers.choice(&["agent", "reachable"])) {
+        None | Some(Some("agent")) => Some(Covers::Agent),
+        Some(Some(_)) => Some(Covers::Reachable),
+        Some(None) => None,
+    };
     let sources = item.get("config").map(|config| read_sources(&config)).unwrap_or_default();
     let places = ConfigPlaces::read(item.cursor());
-    let used = ExtensionRef { target: target?, config: config?, sources, on_error: chosen?, places };
-    Some(ExtensionUse { used, item: item.cursor().clone(), reference: reference?, on_error })
+    let used = ExtensionRef { target: target?, config: config?, sources, on_error: chosen?, covers: covered?, places };
+    Some(ExtensionUse { used, item: item.cursor().clone(), reference: reference?, on_error, covers })
 }

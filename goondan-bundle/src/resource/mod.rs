@@ -56,6 +56,8 @@ pub(crate) struct ToCheck<'a> {
     pub(crate) hints: Vec<Diagnostic>,
     /// The extensions that each agent lists.
     pub(crate) agents: Vec<AgentUses<'a>>,
+    /// Those that the swarm lists.
+    pub(crate) of_swarm: AgentUses<'a>,
 }
 
 impl Resources {
@@ -71,9 +73,13 @@ impl Resources {
         let models = read_all(documents, |document| ModelResource::read(document, root, cassettes, &mut to_check));
         let extensions =
             read_all(documents, |document| ExtensionResource::read(document, root, allow_absolute, &mut to_check));
-        let agents =
+        let mut agents =
             read_all(documents, |document| AgentResource::read(document, names, &models, &extensions, &mut to_check));
-        let swarms = read_all(documents, |document| SwarmResource::read(document, names, &agents));
+        let mut swarms =
+            read_all(documents, |document| SwarmResource::read(document, names, &extensions, &agents, &mut to_check));
+        if let Some(swarm) = swarms.first_mut().map(Arc::make_mut) {
+            swarm.give_extensions(&mut agents, &mut to_check);
+        }
         let servers = read_all(documents, |document| ServerResource::read(document, names, &agents));
         // With two swarms it would be ambiguous which one receives input, with two servers which one listens.
         deny_second(documents, SwarmResource::KIND);

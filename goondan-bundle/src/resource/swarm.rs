@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use goondan_core::ErrorCode;
 use goondan_file_store::Fsync;
+use goondan_runtime::Covers;
 
-use super::{AgentResource, Policy};
+use super::{AgentResource, AgentUses, ExtensionRef, ExtensionResource, Policy, ToCheck};
 use crate::kind::Kind;
 use crate::read::{Cursor, Document, MapReader, Names, Resource};
-use crate::schema::{MEMBER, SWARM};
+use crate::schema::{MEMBER, SWARM, SWARM_USE};
 
 /// Agents that work together.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,9 @@ pub struct SwarmResource {
     /// The limits for its agents where they set none themselves.
     // D-22
     pub policy: Policy,
+    /// The extensions that all its agents have. They are the first of [`AgentResource::extensions`] too.
+    // D-43
+    pub extensions: Vec<ExtensionRef>,
 }
 
 impl Resource for SwarmResource {
@@ -39,13 +43,24 @@ impl Resource for SwarmResource {
 }
 
 impl SwarmResource {
-    pub(crate) fn read(document: &Document<'_>, names: &Names<'_>, agents: &[Arc<AgentResource>]) -> Option<Self> {
+    pub(crate) fn read<'a>(
+        document: &Document<'a>,
+        names: &Names<'_>,
+        extensions: &[Arc<ExtensionResource>],
+        agents: &[Arc<AgentResource>],
+        to_check: &mut ToCheck<'a>,
+    ) -> Option<Self> {
         let spec = MapReader::new(document.spec.as_ref()?, &SWARM)?;
         let instance_key = spec.get("instanceKey").map(|key| read_instance_key(&key));
         let fsync = spec.get("fsync").and_then(|fsync| read_fsync(&fsync));
         let members = spec.require("agents").and_then(|list| read_members(&list, names, agents));
         let entry = spec.require("entryAgent").and_then(|entry| Some((names.resolve(&entry, agents)?, entry)));
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |policy| Policy::read(&policy));
+        let listed = spec.get("extensions").map(|list| AgentUses::read(&list, names, extensions, &SWARM_USE));
+        let mut listed = listed.unwrap_or_default();
+        listed.uses.iter_mut().for_each(|each| each.used.covers = Covers::Swarm);
+        let extensions = listed.uses.iter().map(|each| each.used.clone()).collect();
+        to_check.of_swarm = listed;
         let (agents, (entry_agent, cursor)) = (members?, entry?);
         if !agents.iter().any(|agent| agent.name == entry_agent.name) {
             cursor.error(
@@ -55,7 +70,23 @@ impl SwarmResource {
             );
         }
         let instance_key = instance_key.unwrap_or_default();
-        Some(Self { name: document.name()?.to_owned(), instance_key, agents, entry_agent, fsync, policy: policy? })
+        let (name, policy) = (document.name()?.to_owned(), policy?);
+        Some(Self { name, instance_key, agents, entry_agent, fsync, policy, extensions })
+    }
+
+    /// Gives the agents of the swarm its extensions, in front of their own. `agents` are all of the bundle.
+    // D-43
+    pub(super) fn give_extensions(&mut self, agents: &mut [Arc<AgentResource>], to_check: &mut ToCheck<'_>) {
+        for member in self.agents.iter_mut().chain([&mut self.entry_agent]) {
+            let Some(agent) = agents.iter_mut().find(|agent| agent.name == member.name) else { continue };
+            if Arc::ptr_eq(agent, member) {
+                let ToCheck { agents: listed, of_swarm, .. } = &mut *to_check;
+                let listed = listed.iter_mut().find(|listed| listed.name.as_deref() == Some(agent.name.as_str()));
+                listed.into_iter().for_each(|listed| listed.add_in_front(of_swarm));
+                Arc::make_mut(agent).extensions.splice(0..0, self.extensions.iter().cloned());
+            }
+            *member = Arc::clone(agent);
+        }
     }
 }
 

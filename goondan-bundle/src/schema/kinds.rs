@@ -142,6 +142,40 @@ pub(crate) static USE: MapSchema = MapSchema {
             about: "What a failure of its middlewares means: `abort` fails what they wrap, `skip` goes on without them. Defaults to `abort`.",
             field_type: FieldType::Choice(&["abort", "skip"]),
         },
+        FieldSchema {
+            name: "covers",
+            required: false,
+            example: "covers: reachable",
+            about: "Whom an extension that guards covers: `agent`, or with `reachable` also every agent that this one asks, which must have it too. Defaults to `agent`.",
+            field_type: FieldType::Choice(&["agent", "reachable"]),
+        },
+    ],
+};
+
+pub(crate) static SWARM_USE: MapSchema = MapSchema {
+    about: "The use of an extension by all agents of a swarm.",
+    fields: &[
+        FieldSchema {
+            name: "ref",
+            required: true,
+            example: "ref: \"Extension/<name>\"",
+            about: "The extension.",
+            field_type: FieldType::Reference(Kind::Extension),
+        },
+        FieldSchema {
+            name: "config",
+            required: false,
+            example: "config: { … }",
+            about: "Settings for the swarm, which replace those of the extension key by key.",
+            field_type: FieldType::Object,
+        },
+        FieldSchema {
+            name: "onError",
+            required: false,
+            example: "onError: abort",
+            about: "What a failure of its middlewares means, as in the list of an agent.",
+            field_type: FieldType::Choice(&["abort", "skip"]),
+        },
     ],
 };
 
@@ -168,6 +202,13 @@ pub(crate) static SWARM: MapSchema = MapSchema {
             example: "entryAgent: \"Agent/<name>\"",
             about: "The agent that receives input: one of its agents.",
             field_type: FieldType::Reference(Kind::Agent),
+        },
+        FieldSchema {
+            name: "extensions",
+            required: false,
+            example: "extensions: [ { ref: \"Extension/<name>\" } ]",
+            about: "The extensions that all its agents have, before their own. The layers of those that guard lie outside of all others.",
+            field_type: FieldType::List { of: &SWARM_USE, at_least: 0 },
         },
         FieldSchema {
             name: "fsync",

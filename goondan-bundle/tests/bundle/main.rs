@@ -6,6 +6,7 @@ mod fixture;
 
 mod good;
 
+mod coverage;
 mod document;
 
 mod model;

@@ -18,7 +18,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
             let hints = [bundle.warnings().to_vec(), recorded_keys(&bundle)].concat();
             let listed = args.capabilities.then(|| Listed::of(&bundle, &*libraries)).transpose()?;
             if args.json {
-                let mut object = json!({ "faults": [], "hints": hints });
+                let mut object = json!({ "faults": [], "hints": hints, "graph": bundle.coverage() });
                 if let Some(listed) = listed {
                     object["capabilities"] = json::to_value(listed)?;
                 }

@@ -5,10 +5,10 @@ use std::io::Read;
 use std::process::Output;
 
 use goondan_covers::covers;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{self, checkout, stdout};
+use crate::support::{self, MODEL, checkout, stdout};
 
 fn goondan(arguments: &[&str]) -> Output {
     // Without the keys in the environment of the tests.
@@ -132,4 +132,57 @@ fn a_terminal_shows_excerpts() {
     );
     // Without a terminal, each error is one line.
     assert!(stdout(&goondan(&["check", path])).starts_with(&format!("{path}:3:19: error[E_CONFIG_INVALID_NAME]: ")));
+}
+
+/// An agent that may not delete lets another one do it.
+#[test]
+#[covers("GUARD-01")]
+fn the_way_around_a_guard_is_a_fault_and_the_graph_shows_who_reaches_whom() {
+    let directory = TempDir::new().unwrap();
+    let write = |covers: &str| {
+        let mut text = MODEL.to_owned();
+        for (name, entry) in [("approval", "approval"), ("agents", "agents"), ("bash", "bash")] {
+            text += &format!(
+                "apiVersion: goondan.ai/v1\nkind: Extension\nmetadata: {{ name: {name} }}\n\
+                 spec: {{ entry: \"linked:{entry}\" }}\n---\n"
+            );
+        }
+        for (name, uses) in [
+            ("boss", format!("{{ ref: Extension/approval{covers} }}, {{ ref: Extension/agents }}")),
+            ("worker", "{ ref: Extension/bash }".to_owned()),
+        ] {
+            text += &format!(
+                "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{ name: {name} }}\n\
+                 spec: {{ model: Model/main, extensions: [ {uses} ] }}\n---\n"
+            );
+        }
+        text += "apiVersion: goondan.ai/v1\nkind: Swarm\nmetadata: { name: firm }\n\
+                 spec: { agents: [ { ref: Agent/boss }, { ref: Agent/worker } ], entryAgent: Agent/boss }\n";
+        fs::write(directory.path().join("goondan.yaml"), text).unwrap();
+        fs::write(directory.path().join("script.yaml"), "- { say: hi }\n").unwrap();
+    };
+    let bundle = directory.path().to_str().unwrap();
+    let check = |arguments: &[&str]| goondan(&[&["check", bundle], arguments].concat());
+    write("");
+    let warned = check(&[]);
+    assert!(warned.status.success(), "{warned:?}");
+    let words = "the guard `approval` of `boss` does not guard what others do for it";
+    assert!(stdout(&warned).contains(words) && stdout(&warned).contains("boss -> worker"), "{warned:?}");
+    write(", covers: reachable");
+    let refused = check(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(
+        stdout(&refused).contains("error[E_GUARD_GAP]: the guard `approval` does not cover `worker`"),
+        "{refused:?}"
+    );
+    write("");
+    let json: Value = serde_json::from_str(stdout(&check(&["--json"]))).unwrap();
+    let guards = json!([{ "extension": "approval", "covers": "agent" }]);
+    assert_eq!(
+        json["graph"]["agents"],
+        json!([
+            { "agent": "boss", "asks": ["worker"], "guards": guards },
+            { "agent": "worker", "asks": [], "guards": [] },
+        ])
+    );
 }

@@ -53,6 +53,9 @@ codes! {
     /// The failures of an extension that guards are to be skipped.
     // FAIL-01
     EXT_GUARD = "E_EXT_GUARD";
+    /// An agent that is asked does not have a guard that covers those who ask.
+    // GUARD-01
+    GUARD_GAP = "E_GUARD_GAP";
     /// A tool name breaks the grammar.
     TOOL_NAME = "E_TOOL_NAME";
     /// The model called a tool that is not in the catalog of the step.

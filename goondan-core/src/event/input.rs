@@ -9,7 +9,7 @@ use super::SpanId;
 use crate::conversation::{Content, FilePart, Part, PartExt, Timestamp, text_of};
 use crate::depth::{self, MAX_DEPTH, TooDeep};
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::{AgentName, EventId, TraceId};
+use crate::name::{AgentName, EventId, ExtensionName, TraceId};
 
 /// The input of an agent; each event starts one turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +59,10 @@ pub struct AgentEvent {
     // VALUE-01
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<AnswerFormat>>,
+    /// The guards of the agents that have asked, which cover what they ask: an agent without one of them refuses the event.
+    // GUARD-01
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<ExtensionName>,
     /// How many delegations have led to this event, one out of the turn of the one before.
     // WAKE-01
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -163,6 +167,7 @@ impl AgentEvent {
             auth: None,
             reply_to: None,
             callers: Vec::new(),
+            guards: Vec::new(),
             answer: None,
             wakings: 0,
         }

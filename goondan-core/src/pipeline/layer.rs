@@ -124,13 +124,22 @@ pub struct LayerInfo {
     // FAIL-01
     #[serde(skip_serializing_if = "OnError::is_abort")]
     pub on_error: OnError,
+    /// Whether the layer guards a swarm: it lies outside of all that do not, whatever its priority.
+    // GUARD-01, D-43
+    #[serde(skip_serializing_if = "is_false")]
+    pub guards_swarm: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl LayerInfo {
     /// The layer that `extension` registered with `options`. Its failures abort.
     pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: MiddlewareOptions) -> Self {
         let MiddlewareOptions { priority, name, before, after } = options;
-        Self { extension, kind, function: name, priority, before, after, on_error: OnError::Abort }
+        Self { extension, kind, function: name, priority, before, after, on_error: OnError::Abort, guards_swarm: false }
     }
 
     /// Returns the constraints as they were written: the option, and the extension.

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
 /// Returns `registered`, which is in registration order, from the outermost to the innermost layer. Constraints by name
-/// (`before`, `after`) are satisfied first; among the layers that they leave open, a lower priority is further out;
+/// (`before`, `after`) are satisfied first, and guards of the swarm are outside of all others; among the layers that they leave open, a lower priority is further out;
 /// layers with equal priority keep their registration order. `extensions` are all extensions of the agent, with or
 /// without layers.
 ///
@@ -58,9 +58,12 @@ fn indices_in_order(infos: &[&LayerInfo]) -> Result<Vec<usize>> {
 }
 
 impl LayerInfo {
-    /// Returns whether a constraint of either layer requires this one to be outside of `inner`.
+    /// Returns whether a constraint of either layer requires this one to be outside of `inner`, or this one alone guards
+    /// the swarm.
     pub fn must_be_outside_of(&self, inner: &Self) -> bool {
-        names(&self.before, &inner.extension) || names(&inner.after, &self.extension)
+        self.guards_swarm && !inner.guards_swarm
+            || names(&self.before, &inner.extension)
+            || names(&inner.after, &self.extension)
     }
 }
 
@@ -109,6 +112,9 @@ fn contradiction(infos: &[&LayerInfo], left: &[usize]) -> Error {
 }
 
 fn reason(outer: &LayerInfo, inner: &LayerInfo) -> String {
+    if outer.guards_swarm && !inner.guards_swarm {
+        return format!("`{}` guards the swarm", outer.extension);
+    }
     let (owner, option, target) = match names(&outer.before, &inner.extension) {
         true => (outer, "before", inner),
         false => (inner, "after", outer),

@@ -23,7 +23,7 @@ use crate::ports::observer::Observer;
 use crate::ports::router::Router;
 use crate::ports::store::Store;
 use crate::schema::{Schema, config_value, summary};
-use crate::spec::{AgentSpec, ExtensionSpec, Opening};
+use crate::spec::{AgentSpec, Covers, ExtensionSpec, Opening};
 use crate::turn::Observers;
 
 /// The capabilities that every host offers.
@@ -72,6 +72,7 @@ pub struct AgentBuilder {
     extensions: Vec<RequestedExtension>,
     /// By the name of the extension.
     on_error: BTreeMap<String, OnError>,
+    covers: BTreeMap<String, Covers>,
     policy: Policy,
     answer: Option<AnswerFormat>,
     hints: Unchecked,
@@ -108,6 +109,7 @@ impl AgentBuilder {
             system: None,
             extensions: Vec::new(),
             on_error: BTreeMap::new(),
+            covers: BTreeMap::new(),
             policy: Policy::default(),
             answer: None,
             hints: Unchecked::default(),
@@ -215,6 +217,13 @@ impl AgentBuilder {
     // FAIL-01
     pub fn on_error(mut self, extension: impl Into<String>, on_error: OnError) -> Self {
         self.on_error.insert(extension.into(), on_error);
+        self
+    }
+
+    /// Sets whom an extension that guards covers: its agent, unless this says more.
+    // GUARD-01
+    pub fn covers(mut self, extension: impl Into<String>, covers: Covers) -> Self {
+        self.covers.insert(extension.into(), covers);
         self
     }
 
@@ -373,7 +382,14 @@ impl AgentBuilder {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
         })?;
-        let check = |requested: RequestedExtension| requested.check(&self.capabilities, &self.on_error).map(Arc::new);
+        let check = |requested: RequestedExtension| {
+            let mut checked = requested.check(&self.capabilities, &self.on_error)?;
+            if let Some(covers) = self.covers.get(checked.name.as_str()) {
+                checked.covers = *covers;
+            }
+            check_covers(&checked)?;
+            Ok(Arc::new(checked))
+        };
         let extensions = self.extensions.into_iter().map(check);
         let extensions = extensions.collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
@@ -382,10 +398,13 @@ impl AgentBuilder {
             return Err(Error::new(ErrorCode::CONFIG_DUPLICATE_NAME, message)
                 .suggest("give one of them another name: state and order go by it"));
         }
-        let added = |wanted: &&String| !extensions.iter().any(|extension| extension.name.as_str() == wanted.as_str());
-        if let Some(unknown) = self.on_error.keys().find(added) {
+        let added =
+            |(_, wanted): &(&str, &String)| !extensions.iter().any(|extension| extension.name.as_str() == *wanted);
+        let named = self.on_error.keys().map(|name| ("on_error", name));
+        let named = named.chain(self.covers.keys().map(|name| ("covers", name)));
+        if let Some((setting, unknown)) = named.into_iter().find(added) {
             let names: Vec<_> = extensions.iter().map(|extension| extension.name.as_str()).collect();
-            let message = format!("`on_error` names `{unknown}`, and the agent `{name}` has no such extension");
+            let message = format!("`{setting}` names `{unknown}`, and the agent `{name}` has no such extension");
             let known =
                 if names.is_empty() { "it has none".to_owned() } else { format!("it has: {}", names.join(", ")) };
             return Err(Error::new(ErrorCode::CONFIG_REF_NOT_FOUND, message).suggest(known));
@@ -434,8 +453,18 @@ impl RequestedExtension {
             .suggest("the paths are places in the extension's `config`; see its documentation for what they take")
             .at(&name, "config"));
         }
-        Ok(ExtensionSpec { name, descriptor, config, on_error })
+        Ok(ExtensionSpec { name, descriptor, config, on_error, covers: Covers::default() })
     }
+}
+
+/// Checks that an extension which covers the agents that this one asks guards.
+fn check_covers(extension: &ExtensionSpec) -> Result<()> {
+    if extension.covers != Covers::Reachable || extension.descriptor.guard {
+        return Ok(());
+    }
+    let error = Error::new(ErrorCode::EXT_GUARD, "the extension does not guard, so that it covers nobody else")
+        .suggest("write `#[goondan::extension(name = \"…\", guard)]`, or leave `covers` out");
+    Err(error.at(&extension.name, "load"))
 }
 
 /// Checks the version of the contract and the capabilities, before any code of the extension runs (LOAD-10).

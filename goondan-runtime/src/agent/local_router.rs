@@ -88,7 +88,9 @@ impl LocalRouter {
 
     /// Returns the instance that a call is for, opened if it is not.
     async fn instance(&self, call: &AgentCall) -> Result<Instance> {
-        self.find(&call.target)?.instance_for_others(call.instance.clone()).await
+        let agent = self.find(&call.target)?;
+        agent.inner.spec().check_guards(&call.target, &call.event)?;
+        agent.instance_for_others(call.instance.clone()).await
     }
 }
 

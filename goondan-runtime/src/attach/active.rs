@@ -40,6 +40,10 @@ impl ActiveExtension {
         self.spec.on_error
     }
 
+    pub(super) fn guards_swarm(&self) -> bool {
+        self.spec.guards_swarm()
+    }
+
     pub(super) fn handle(&self) -> &Arc<ExtensionHandle> {
         &self.handle
     }

@@ -298,7 +298,7 @@ struct Layers {
 impl Layers {
     fn push(&mut self, active: &ActiveExtension, middleware: AnyMiddleware, options: MiddlewareOptions) {
         let mut info = LayerInfo::new(active.name().clone(), middleware.kind(), options);
-        info.on_error = active.on_error();
+        (info.on_error, info.guards_swarm) = (active.on_error(), active.guards_swarm());
         match middleware {
             AnyMiddleware::Turn(middleware) => self.turn.push((info, middleware)),
             AnyMiddleware::Step(middleware) => self.step.push((info, middleware)),

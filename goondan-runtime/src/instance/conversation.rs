@@ -123,6 +123,7 @@ impl OpenConversation {
         waiter: Waiter,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
+        self.generation.spec.check_guards(&slot.id.agent, &event)?;
         self.generation.registered.mask(&mut event)?;
         let awaited = match &event.answer {
             Some(format) => Some(Arc::new(AwaitedValue::new(format)?)),

@@ -120,8 +120,10 @@ fn call(
         // F-TRACE
         call.event.trace_id = Some(turn.trace.clone());
         call.event.auth = turn.input.auth.clone();
+        call.event.guards.clone_from(&turn.input.guards);
         call.event.id = services.delegations.event_id(turn, extension, &call);
     }
+    agent.spec().add_guards(&mut call.event.guards);
     call
 }
 

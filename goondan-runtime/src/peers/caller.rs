@@ -16,6 +16,7 @@ use super::reach::Reach;
 use super::tree::Asked;
 use crate::live::{Asker, Clock, Questions, within};
 use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
+use crate::spec::AgentSpec;
 
 /// The live questions of a conversation, and the clock that stands still meanwhile.
 // ASK-04
@@ -28,7 +29,7 @@ pub(crate) struct Asks<'a> {
 /// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
-    pub(crate) router: Option<&'a Arc<dyn Router>>,
+    pub(crate) spec: &'a AgentSpec,
     pub(crate) turn: &'a Arc<TurnInfo>,
     /// F-TRACE: the parent span of the turns that the requests start.
     pub(crate) span: SpanId,
@@ -55,7 +56,8 @@ impl Caller<'_> {
             return Err(Error::new(ErrorCode::INPUT, "a model is asked only by a request that waits for its answer")
                 .suggest("use `request`, which is the only one that takes a model"));
         };
-        let router = self.router.ok_or_else(|| self.reach.no_router(&self.turn.agent, &request.target))?;
+        let router =
+            self.spec.router.as_ref().ok_or_else(|| self.reach.no_router(&self.turn.agent, &request.target))?;
         let target = AgentName::new(name).map_err(|_| not_found(name, &self.list()))?;
         let mut callers = self.turn.input.callers.clone();
         callers.push(self.turn.agent.clone());
@@ -73,6 +75,8 @@ impl Caller<'_> {
         event.auth = self.turn.input.auth.clone();
         event.reply_to = reply.map(|correlation_id| ReplyTo::new(self.turn.agent.clone(), correlation_id));
         event.callers = callers;
+        event.guards.clone_from(&self.turn.input.guards);
+        self.spec.add_guards(&mut event.guards);
         event.answer = request.answer.clone();
         event.wakings = self.turn.input.wakings;
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
@@ -159,7 +163,7 @@ impl Caller<'_> {
     }
 
     pub(crate) fn list(&self) -> Vec<AgentName> {
-        let mut agents = self.router.map(|router| router.agents()).unwrap_or_default();
+        let mut agents = self.spec.router.as_ref().map(|router| router.agents()).unwrap_or_default();
         // Not the caller: a request to itself is a circle.
         agents.retain(|agent| *agent != self.turn.agent);
         agents

@@ -25,7 +25,6 @@ use crate::spec::AgentSpec;
 #[derive(Clone, Copy)]
 pub(crate) struct Requests<'a> {
     pub(super) caller: Caller<'a>,
-    spec: &'a AgentSpec,
     pub(super) reporter: &'a Reporter<'a>,
     pub(super) used: &'a RequestUsage,
     /// The extension whose tool asks; that of a middleware is known to its context.
@@ -78,15 +77,14 @@ impl<'a> Requests<'a> {
         reporter: &'a Reporter<'a>,
         used: &'a RequestUsage,
     ) -> Self {
-        let (router, span) = (spec.router.as_ref(), reporter.span.id);
-        let caller = Caller { router, turn, span, inbox, reach, asks, asked: &used.asked, place: Place::Turn };
-        Self { caller, spec, reporter, used, tool: None }
+        let span = reporter.span.id;
+        let caller = Caller { spec, turn, span, inbox, reach, asks, asked: &used.asked, place: Place::Turn };
+        Self { caller, reporter, used, tool: None }
     }
 
     /// Returns the same for a step of another generation, whose span is `span`.
     pub(super) fn in_step(self, spec: &'a AgentSpec, index: u32, span: SpanId) -> Self {
-        let (router, place) = (spec.router.as_ref(), Place::Step(index));
-        Self { caller: Caller { router, place, ..self.caller }, spec, ..self }.within(span)
+        Self { caller: Caller { spec, place: Place::Step(index), ..self.caller }, ..self }.within(span)
     }
 
     /// Returns the same for a tool call, whose span is `span`.
@@ -153,8 +151,8 @@ impl<'a> Requests<'a> {
         response: &mut ModelResponse,
     ) -> Result<String> {
         let model = match name {
-            None => &*self.spec.model,
-            Some(name) => self.spec.named_model(name.as_str())?,
+            None => &*self.caller.spec.model,
+            Some(name) => self.caller.spec.named_model(name.as_str())?,
         };
         let limit = request.limit();
         let asked = async {

@@ -94,7 +94,7 @@ impl Letter {
 }
 
 /// Lets the model ask the other agents of its swarm.
-#[goondan::extension(name = "agents")]
+#[goondan::extension(name = "agents", requires = ["agents"])]
 pub mod tools {
     use super::*;
 

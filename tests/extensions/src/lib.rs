@@ -13,6 +13,7 @@ pub mod catalogs;
 pub mod cleanup;
 pub mod context;
 pub mod conversation;
+pub mod covered;
 pub mod cut;
 pub mod depth;
 pub mod details;
