@@ -25,6 +25,9 @@ pub(crate) struct Tool {
     pub(crate) timeout: Option<std::time::Duration>,
     /// Whether the handler may ask a person.
     pub(crate) asks: bool,
+    /// Whether calls may run beside others.
+    // D-45
+    pub(crate) parallel: bool,
     pub(crate) log: Arc<dyn LogHost>,
     pub(crate) extension: ExtensionName,
     pub(crate) presenter: PresenterState,

@@ -8,6 +8,7 @@ mod answered;
 mod answers;
 mod asked_in_order;
 mod asking;
+mod beside;
 mod bits;
 mod call_context;
 mod call_ids;

@@ -84,7 +84,7 @@ pub(super) fn descriptor(
             .description(leaked_text(&tool.description))
             .effect(tool.effect);
         descriptor.timeout = tool.timeout_ms.map(Duration::from_millis);
-        descriptor.asks = tool.asks;
+        (descriptor.asks, descriptor.parallel) = (tool.asks, tool.parallel);
         descriptor
     };
     let tools = leaked_list(record.tools.iter().map(tool));

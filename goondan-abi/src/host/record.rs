@@ -76,6 +76,9 @@ pub struct ToolRecord {
     /// Whether the handler asks a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
+    /// Whether calls run beside other calls of the same answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parallel: bool,
 }
 
 /// Parses the records in `section`. Each is four bytes of length, little-endian, and JSON.

@@ -33,7 +33,7 @@ pub struct Policy {
     /// `maxOutputBytes`: how many bytes the files with whole outputs may have together.
     // SIZE-01
     pub max_output_bytes: Option<NonZeroU32>,
-    /// `maxParallelCalls`: how many calls that only read run at the same time.
+    /// `maxParallelCalls`: how many calls of an answer run at the same time.
     // SIZE-01
     pub max_parallel_calls: Option<NonZeroU32>,
 }

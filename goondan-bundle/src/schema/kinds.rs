@@ -431,7 +431,7 @@ pub(crate) static POLICY: MapSchema = MapSchema {
             name: "maxParallelCalls",
             required: false,
             example: "maxParallelCalls: 16",
-            about: "How many tool calls of an answer run at the same time, if all of them only read. Defaults to 16.",
+            about: "How many tool calls of an answer run at the same time, if all of them only read or may run beside others. Defaults to 16.",
             field_type: FieldType::Positive,
         },
     ],

@@ -6,6 +6,7 @@ mod fixture;
 
 mod good;
 
+#[cfg(test)]
 mod coverage;
 mod document;
 

@@ -214,6 +214,8 @@ pub struct ToolDescriptor {
     pub timeout: Option<Duration>,
     /// Whether the handler asks a person, by [`ToolReply::ask`](crate::ToolReply::ask).
     pub asks: bool,
+    /// Whether calls run beside other calls of the same answer.
+    pub parallel: bool,
     /// The JSON Schema of the arguments.
     pub parameters: SchemaFn,
     /// The line that presents a call to people, if the attribute has a text for it.
@@ -223,7 +225,8 @@ pub struct ToolDescriptor {
 impl ToolDescriptor {
     /// Returns the descriptor of a tool whose calls must not run twice, with the timeout of other tools.
     pub const fn new(name: &'static str, parameters: SchemaFn) -> Self {
-        Self { name, description: "", effect: Effect::Once, timeout: None, asks: false, parameters, line: None }
+        let (effect, timeout, line) = (Effect::Once, None, None);
+        Self { name, description: "", effect, timeout, asks: false, parallel: false, parameters, line }
     }
 
     /// Sets what the tool does, for the model.
@@ -248,6 +251,12 @@ impl ToolDescriptor {
     #[must_use]
     pub const fn asks(self) -> Self {
         Self { asks: true, ..self }
+    }
+
+    /// Lets calls run beside other calls of the same answer.
+    #[must_use]
+    pub const fn parallel(self) -> Self {
+        Self { parallel: true, ..self }
     }
 
     /// Sets the line that presents a call to people.

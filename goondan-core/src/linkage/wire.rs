@@ -73,6 +73,8 @@ pub struct WireToolItem<'a> {
     timeout: Option<Duration>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     asks: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    parallel: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Cow<'a, ToolSource>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -111,6 +113,7 @@ impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
             effect: effect.map(Cow::Borrowed),
             timeout: item.timeout,
             asks: item.asks,
+            parallel: item.parallel,
             source: item.source.as_ref().map(Cow::Borrowed),
             lenient: item.lenient,
             provider_tools: Cow::Borrowed(&item.provider_tools),
@@ -137,6 +140,7 @@ impl From<WireToolItem<'_>> for ToolItem {
             effect,
             timeout: item.timeout,
             asks: item.asks,
+            parallel: item.parallel,
             source: item.source.map(Cow::into_owned),
             lenient: item.lenient,
             provider_tools: item.provider_tools.into_owned(),

@@ -37,6 +37,11 @@ pub struct ToolItem {
     // ASK-04
     #[serde(skip)]
     pub asks: bool,
+    /// Whether calls run beside other calls of the same answer, as those of a tool that only reads do; not sent to the
+    /// model.
+    // D-45
+    #[serde(skip)]
+    pub parallel: bool,
     /// The origin of the tool; not sent to the model.
     #[serde(skip)]
     pub source: Option<ToolSource>,
@@ -138,6 +143,7 @@ impl ToolItem {
             effect: Effect::default(),
             timeout: None,
             asks: false,
+            parallel: false,
             source: None,
             lenient: false,
             provider_tools: Vec::new(),
@@ -201,6 +207,13 @@ impl ToolItem {
     #[must_use]
     pub fn asks(mut self) -> Self {
         self.asks = true;
+        self
+    }
+
+    /// Lets calls run beside other calls of the same answer: see [`ToolItem::parallel`](Self#structfield.parallel).
+    #[must_use]
+    pub fn parallel(mut self) -> Self {
+        self.parallel = true;
         self
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct Tool<'m> {
     pub(crate) blocking: bool,
     /// Whether its handler asks a person.
     pub(crate) asks: bool,
+    /// Whether its calls run beside others.
+    pub(crate) parallel: bool,
     pub(crate) present: Option<Present<'m>>,
 }
 

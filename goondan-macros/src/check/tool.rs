@@ -20,14 +20,24 @@ pub(super) fn tool<'m>(
     extension: Option<&LitStr>,
     errors: &mut Errors,
 ) -> Option<Tool<'m>> {
-    are_known("tool", &helper.args, &["name", "effect", "timeout", "blocking", "asks", "present"], errors);
+    are_known("tool", &helper.args, &["name", "effect", "timeout", "blocking", "asks", "parallel", "present"], errors);
     let name = name(helper, function, extension, errors);
     let effect = effect(helper, errors);
     let timeout = timeout(helper, errors);
     let words @ [blocking, asks] = ["blocking", "asks"].map(|word| flag(word, helper, errors));
+    let parallel = parallel(effect, helper, errors);
     let present = present(helper, errors);
     signature::check_tool(block, function, words, errors);
-    Some(Tool { function, name: name?, effect: effect?, timeout: timeout?, blocking, asks, present: present? })
+    Some(Tool {
+        function,
+        name: name?,
+        effect: effect?,
+        timeout: timeout?,
+        blocking,
+        asks,
+        parallel,
+        present: present?,
+    })
 }
 
 /// Models, logs and other extensions refer to a tool by this name, so one grammar applies everywhere (TOOL-01).
@@ -97,6 +107,15 @@ pub(super) fn is_unique(tool: &Tool<'_>, helper: &Helper, earlier: &mut BTreeMap
         let function = tool.function.name();
         errors.at(wrong, format!("function `{function}` is a second tool `{}`; give it another name", tool.name));
     }
+}
+
+/// Calls of tools that only read run beside others anyway (D-45).
+fn parallel(effect: Option<Effect>, helper: &Helper, errors: &mut Errors) -> bool {
+    let is_parallel = flag("parallel", helper, errors);
+    if let Some(arg) = helper.args.get("parallel").filter(|_| is_parallel && effect == Some(Effect::Read)) {
+        errors.at(arg, "a tool that only reads runs beside others anyway; remove `parallel`");
+    }
+    is_parallel
 }
 
 /// The runtime decides by the effect what may run twice, so it must be one of three words (EFFECT-01).

@@ -82,7 +82,10 @@ fn tool(tool: &Tool<'_>) -> String {
     let effect = json_string(tool.effect.as_str());
     let timeout = tool.timeout.map_or("null".to_owned(), |time| time.to_string());
     let asks = if tool.asks { ",\"asks\":true" } else { "" };
-    format!("{{\"name\":{name},\"description\":{description},\"effect\":{effect},\"timeoutMs\":{timeout}{asks}}}")
+    let parallel = if tool.parallel { ",\"parallel\":true" } else { "" };
+    format!(
+        "{{\"name\":{name},\"description\":{description},\"effect\":{effect},\"timeoutMs\":{timeout}{asks}{parallel}}}"
+    )
 }
 
 /// `texts` as JSON strings, separated by commas.

@@ -31,6 +31,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let timeout =
         tool.timeout.map(|time| quote_spanned!(Span::mixed_site()=> .timeout(__goondan::Duration::from_millis(#time))));
     let asks = tool.asks.then(|| quote_spanned!(Span::mixed_site()=> .asks()));
+    let parallel = tool.parallel.then(|| quote_spanned!(Span::mixed_site()=> .parallel()));
     let line = match &tool.present {
         Some(Present::Line(line)) => {
             Some(quote_spanned!(Span::mixed_site()=> .line(__goondan::LineTemplate::new(#line))))
@@ -54,6 +55,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
                     .effect(__goondan::Effect::#effect)
                     #timeout
                     #asks
+                    #parallel
                     #line;
 
             fn parameters() -> __goondan::Value {

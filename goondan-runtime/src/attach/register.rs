@@ -7,8 +7,8 @@ use std::time::Duration;
 use goondan_core::host::panic::{catch, catch_panics};
 use goondan_core::host::{AnyMiddleware, Chain, in_order, mask_event};
 use goondan_core::{
-    AgentEvent, AnyRegistration, Error, ErrorCode, ExtensionApi, ExtensionName, InputMasker, Kind, LayerInfo, LogHost,
-    Middleware, MiddlewareKind, MiddlewareOptions, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
+    AgentEvent, AnyRegistration, Effect, Error, ErrorCode, ExtensionApi, ExtensionName, InputMasker, Kind, LayerInfo,
+    LogHost, Middleware, MiddlewareKind, MiddlewareOptions, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
 };
 use goondan_lock::Lock;
 
@@ -243,6 +243,7 @@ fn add_tool(
         effect: item.effect,
         timeout: item.timeout,
         asks: item.asks,
+        parallel: item.parallel || item.effect == Effect::Read,
         log: Arc::clone(active.handle()) as Arc<dyn LogHost>,
         extension: extension.clone(),
         presenter: PresenterState::default(),

@@ -8,9 +8,9 @@ use goondan_core::host::{
     answer_content, directive,
 };
 use goondan_core::{
-    AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
-    MiddlewareKind, ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef,
-    StepResult, ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
+    AgentsHost, Conversation, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId, MiddlewareKind,
+    ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult,
+    ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -27,7 +27,7 @@ use super::repeated::{Recorded, RecordedAnswer, failure, result_in};
 use super::requests::Requests;
 use super::reviewers::{REPLACED_BY, Reviewed, Reviewers};
 use super::settings::CallSettings;
-use super::step_calls::StepCalls;
+use super::step_calls::{Place, SideBySide, StepCalls};
 use super::tool_call::CallOutcome;
 use super::transformed::Transformers;
 use crate::attach::Generation;
@@ -310,9 +310,9 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(result)
     }
 
-    /// Runs the calls: concurrently if all of them only read (D-06), not more than the policy allows at a time, else
-    /// one after another. Their results are appended in the order of the requests (D-12). Calls that have a result
-    /// among `recorded` do not run again.
+    /// Runs the calls: side by side if each of them only reads or says that it may (D-06, D-45), not more than the policy
+    /// allows at a time, else one after another. Their results are appended in the order of the requests (D-12). Calls that
+    /// have a result among `recorded` do not run again.
     async fn call_tools(
         &mut self,
         requests: &[ToolRequest],
@@ -322,18 +322,32 @@ impl<'a, 't> StepRun<'a, 't> {
     ) -> Result<Vec<ToolCallResult>> {
         let tools = self.generation.registered.tools();
         let have_waited = self.turn.journaled.have_waited();
-        let only_reads =
-            |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
+        let is_parallel = |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.parallel);
         let max_reply = self.generation.spec.policy.max_reply().of_each(requests.len());
         let (mut results, mut waits) = (recorded, None);
         // Results are recorded in the order of the requests.
         let left = &requests[results.len().min(requests.len())..];
-        if left.len() > 1 && requests.iter().all(only_reads) {
+        if left.len() > 1 && requests.iter().all(is_parallel) {
             self.turn.settle(Durability::Flushed).await?;
             let most = self.generation.spec.policy.parallel_calls();
+            let interrupted = |request: &ToolRequest| {
+                self.turn.journaled.has_started(&request.id).then(|| self.interrupted_call(request))
+            };
+            let interrupted: Vec<_> = left.iter().map(interrupted).collect();
+            let side_by_side = SideBySide::new(left.len());
             let (calls, journal) = self.calls(message, asked, max_reply);
             let (calls, journal) = (StepCalls { have_waited, ..calls }, Mutex::new(journal));
-            let running = left.iter().map(|request| calls.run(request, &journal)).collect();
+            let mut running = Vec::with_capacity(left.len());
+            for (index, (request, interrupted)) in left.iter().zip(interrupted).enumerate() {
+                let place = Place { calls: &side_by_side, index };
+                running.push(run_beside(
+                    StepCalls { place: Some(place), ..calls },
+                    place,
+                    request,
+                    interrupted,
+                    &journal,
+                ));
+            }
             for (request, outcome) in left.iter().zip(join_at_most(most, running).await) {
                 results.push(self.take_result(request, outcome, &mut waits)?);
             }
@@ -405,6 +419,7 @@ impl<'a, 't> StepRun<'a, 't> {
             step_index: self.index,
             step_span: self.span,
             are_held: false,
+            place: None,
             have_waited: false,
             max_reply,
         };
@@ -437,6 +452,23 @@ impl<'a, 't> StepRun<'a, 't> {
         let summary = ToolCallSummary::new(request.id.clone(), request.name.clone(), result.status());
         self.turn.tool_calls.push(summary);
         Ok(result)
+    }
+}
+
+/// Runs a call beside others, unless it had started when the turn was interrupted.
+async fn run_beside(
+    calls: StepCalls<'_>,
+    place: Place<'_>,
+    request: &ToolRequest,
+    interrupted: Option<CallOutcome>,
+    journal: &Mutex<CallJournal<'_>>,
+) -> CallOutcome {
+    match interrupted {
+        Some(outcome) => {
+            place.ended(false);
+            outcome
+        }
+        None => calls.run(request, journal).await,
     }
 }
 

@@ -1,5 +1,9 @@
 //! What the tool calls of one step share.
 
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::Poll;
+
 use goondan_core::host::{AsOf, ReplySize};
 use goondan_core::{Message, Span, StepRef, ToolCallRef, ToolCatalog, ToolRequest, TurnInfo};
 
@@ -26,10 +30,66 @@ pub(super) struct StepCalls<'a> {
     /// Whether a call before these waits for a decision, so that they do not run.
     // ASK-01
     pub(super) are_held: bool,
+    /// The place of the call among those that run side by side, if it waits for those before it.
+    pub(super) place: Option<Place<'a>>,
     /// Whether calls of the step have waited.
     pub(super) have_waited: bool,
     /// How large the reply to each call may be.
     pub(super) max_reply: ReplySize,
+}
+
+/// How far calls that run side by side have come.
+// D-45
+pub(super) struct SideBySide(Vec<AtomicU8>);
+
+/// The place of a call among those that run side by side.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) calls: &'a SideBySide,
+    pub(super) index: usize,
+}
+
+/// A call has reached the core and asks nothing more, or it has ended.
+const PASSED: u8 = 1;
+/// A call waits for a decision.
+const WAITS: u8 = 2;
+
+impl SideBySide {
+    pub(super) fn new(calls: usize) -> Self {
+        Self((0..calls).map(|_| AtomicU8::new(0)).collect())
+    }
+
+    fn set(&self, index: usize, state: u8) {
+        if let Some(call) = self.0.get(index) {
+            call.store(state, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Place<'_> {
+    /// Waits until every call before this one has reached the core or ended. Returns whether one of them waits for a
+    /// decision.
+    pub(super) async fn turn_comes(self) -> bool {
+        // The calls are polled in their order, in one task: no waker is needed.
+        poll_fn(|_| {
+            let before = self.calls.0.iter().take(self.index).map(|call| call.load(Ordering::Relaxed));
+            match before.fold(Some(false), |waits, call| Some(waits? | (call == WAITS)).filter(|_| call != 0)) {
+                Some(waits) => Poll::Ready(waits),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Lets the calls after this one start.
+    pub(super) fn passed(self) {
+        self.calls.set(self.index, PASSED);
+    }
+
+    /// Takes in that the call has ended, or waits for a decision.
+    pub(super) fn ended(self, waits: bool) {
+        self.calls.set(self.index, if waits { WAITS } else { PASSED });
+    }
 }
 
 impl StepCalls<'_> {

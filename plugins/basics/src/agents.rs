@@ -100,7 +100,7 @@ pub mod tools {
 
     /// Gives another agent a task, and returns its answer.
     // Longer than any request waits. The other agent answers a request once, also if it is made again.
-    #[tool(effect = idempotent, timeout = "1h 1m", present = "{target}: {input}")]
+    #[tool(effect = idempotent, parallel, timeout = "1h 1m", present = "{target}: {input}")]
     async fn request(input: Request, ctx: &ToolContext<'_>) -> Result<Answer> {
         let target = input.letter.target.clone();
         // The deadlines of the turn that asks are those of the answer too.
@@ -115,7 +115,7 @@ pub mod tools {
     }
 
     /// Tells another agent something, and does not wait for it. No answer comes.
-    #[tool(effect = idempotent, present = "{target}: {input}")]
+    #[tool(effect = idempotent, parallel, present = "{target}: {input}")]
     async fn send(letter: Letter, ctx: &ToolContext<'_>) -> Result<Sent> {
         let target = letter.target.clone();
         Ok(Sent { target, accepted: ctx.agents().send(letter.into_request()?).await? })

@@ -8,6 +8,7 @@ pub mod acting;
 pub mod agents;
 pub mod answers;
 pub mod asking;
+pub mod beside;
 pub mod call_context;
 pub mod catalogs;
 pub mod cleanup;

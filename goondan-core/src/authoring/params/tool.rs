@@ -149,7 +149,7 @@ pub fn tool_item(tool: &ToolDescriptor) -> Result<ToolItem> {
     let mut item = ToolItem::new(tool.name)?.parameters(parameters).effect(tool.effect);
     item.description = (!tool.description.is_empty()).then(|| tool.description.to_owned());
     item.timeout = tool.timeout;
-    item.asks = tool.asks;
+    (item.asks, item.parallel) = (tool.asks, tool.parallel);
     Ok(item)
 }
 

@@ -152,11 +152,19 @@ fn unknown_option_of_tool() {
     );
     assert_eq!(
         error_of_options(quote!(schema = "finds")),
-        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout`, `blocking`, `asks` and `present` can be given"
+        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout`, `blocking`, `asks`, `parallel` and `present` can be given"
     );
     assert_eq!(
         error_of_options(quote!(effect = read, effect = once)),
         "option `effect` of `#[tool]` is given twice; keep one"
+    );
+}
+
+#[test]
+fn a_tool_that_reads_is_not_called_parallel() {
+    assert_eq!(
+        error_of_options(quote!(effect = read, parallel)),
+        "a tool that only reads runs beside others anyway; remove `parallel`"
     );
 }
 
