@@ -12,6 +12,7 @@ use goondan::agent::{BackgroundUpdate, LocalRouter, Observer, Policy, Told, Turn
 use goondan::conversation::Role;
 use goondan::event::{AgentEvent, EventScope, RuntimeEvent, TokenUsage};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
+use goondan::store::{InstanceQuery, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::task::yield_now;
@@ -129,6 +130,26 @@ impl Tower {
     }
 
     fn with(depth: usize, from: From, leaf: Leaf, change: impl Fn(&mut Value)) -> Self {
+        let store = Arc::new(MemoryStore::new());
+        Self::over(&store, depth, from, leaf, |at, config| {
+            if at == 0 {
+                change(config);
+            }
+        })
+    }
+
+    /// As [`Tower::new`], with a conversation for each request.
+    fn ephemeral(store: &Arc<MemoryStore>, depth: usize, from: From, leaf: Leaf) -> Self {
+        Self::over(store, depth, from, leaf, |_, config| config["ephemeral"] = json!(true))
+    }
+
+    fn over(
+        store: &Arc<MemoryStore>,
+        depth: usize,
+        from: From,
+        leaf: Leaf,
+        change: impl Fn(usize, &mut Value),
+    ) -> Self {
         let (models, log, router, reported) =
             (Arc::<Models>::default(), Log::new(), LocalRouter::new(), Reported::default());
         let agent = |at: usize| {
@@ -144,10 +165,9 @@ impl Tower {
                     config["polls"] = json!(polls);
                 }
             }
-            if at == 0 {
-                change(&mut config);
-            }
+            change(at, &mut config);
             let agent = Agent::builder(format!("a{at}")).model(model).with::<Tree>(config).router(router.clone());
+            let agent = agent.store(Arc::clone(store));
             let agent = if at == 0 { agent.observer(reported.clone()) } else { agent };
             let agent = agent.build().unwrap();
             router.add(&agent);
@@ -430,4 +450,76 @@ async fn the_stream_of_a_turn_has_what_others_do_for_it_if_that_is_wanted() {
         assert_eq!(texts(true).await, [a2, a1, root.clone()]);
         assert_eq!(texts(false).await, [root]);
     }
+}
+
+/// Returns the conversations of a store, but for the one of the first agent.
+async fn kept(store: &MemoryStore) -> Vec<String> {
+    let page = store.list(&InstanceQuery::new()).await.unwrap();
+    page.instances.iter().map(|stored| stored.id.to_string()).filter(|id| id != "a0:test").collect()
+}
+
+#[both_linkages(start_paused = true)]
+#[covers("WORK-01")]
+async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone() {
+    for (depth, from) in [(1, From::Tool), (2, From::Layer), (3, From::Tool)] {
+        let mut rounds = 0;
+        loop {
+            let why = format!("{depth} {from:?} {rounds}");
+            let store = Arc::new(MemoryStore::new());
+            let tower = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
+            let instance = tower.instance(0).await;
+            let mut turn = instance.run_stream(event());
+            let has_ended = run_for(&mut turn, rounds).await;
+            drop(turn);
+            for _ in 0..2 * depth {
+                yield_now().await;
+            }
+            match rounds % 4 {
+                // It goes on, with the same conversations.
+                0 => assert_eq!(instance.run(event()).await.unwrap().text(), "done", "{why}"),
+                1 => _ = instance.cancel(&event().id).await.unwrap(),
+                2 => instance.abandon().await.unwrap(),
+                // It has ended, and this is what its program does next.
+                _ if has_ended => _ = instance.messages().await.unwrap(),
+                // As after a crash: another process closes the turn.
+                _ => {
+                    for agent in tower.agents.iter().rev() {
+                        agent.close().await.unwrap();
+                    }
+                    let next = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
+                    next.instance(0).await.abandon().await.unwrap();
+                }
+            }
+            // What is deleted meanwhile is deleted to the end.
+            for _ in 0..20 {
+                yield_now().await;
+            }
+            assert_eq!(kept(&store).await, Vec::<String>::new(), "{why}");
+            if has_ended {
+                break;
+            }
+            rounds += 1;
+        }
+    }
+}
+
+#[both_linkages]
+#[covers("WORK-01")]
+async fn each_request_has_a_conversation_of_its_own() {
+    let store = Arc::new(MemoryStore::new());
+    let tower = Tower::over(&store, 1, From::Tool, Leaf::Works(1), |at, config| {
+        config["ephemeral"] = json!(true);
+        if at == 0 {
+            config["targets"] = json!(["a1", "a1", "a1"]);
+        }
+    });
+    let mut turns = tower.agents[1].subscribe_turns();
+    tower.instance(0).await.run(event()).await.unwrap();
+    assert_eq!(kept(&store).await, Vec::<String>::new());
+    let mut keys = std::collections::BTreeSet::new();
+    while let Some(update) = turns.next_pending().await {
+        let BackgroundUpdate::Ended(turn) = update else { panic!("{update:?}") };
+        keys.insert(turn.instance.to_string());
+    }
+    assert_eq!(keys.len(), 3, "{keys:?}");
 }

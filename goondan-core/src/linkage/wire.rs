@@ -205,13 +205,16 @@ pub struct WireAgentRequest {
     options: ModelOptions,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<Box<AnswerFormat>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ephemeral: bool,
 }
 
 impl From<AgentRequest> for WireAgentRequest {
     fn from(request: AgentRequest) -> Self {
-        let AgentRequest { target, input, instance_key, timeout, metadata, system, options, answer } = request;
+        let AgentRequest { target, input, instance_key, timeout, metadata, system, options, answer, ephemeral } =
+            request;
         let (target, model) = members_of(target);
-        Self { target, model, input, instance_key, timeout, metadata, system, options, answer }
+        Self { target, model, input, instance_key, timeout, metadata, system, options, answer, ephemeral }
     }
 }
 
@@ -219,10 +222,10 @@ impl TryFrom<WireAgentRequest> for AgentRequest {
     type Error = Error;
 
     fn try_from(request: WireAgentRequest) -> Result<Self> {
-        let WireAgentRequest { target, model, input, instance_key, timeout, metadata, system, options, answer } =
+        let WireAgentRequest { input, instance_key, timeout, metadata, system, options, answer, ephemeral, .. } =
             request;
-        let target = target_of(target, model)?;
-        Ok(Self { target, input, instance_key, timeout, metadata, system, options, answer })
+        let target = target_of(request.target, request.model)?;
+        Ok(Self { target, input, instance_key, timeout, metadata, system, options, answer, ephemeral })
     }
 }
 

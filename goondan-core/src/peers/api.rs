@@ -63,6 +63,8 @@ pub struct AgentRequest {
     pub input: Option<String>,
     /// The instance of the other agent; defaults to the one with the caller's key.
     pub instance_key: Option<InstanceKey>,
+    /// Whether the other agent has a conversation of its own for this request: see [`AgentRequest::ephemeral`].
+    pub ephemeral: bool,
     /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT), and for a model to
     /// [`DEFAULT_MODEL_TIMEOUT`](Self::DEFAULT_MODEL_TIMEOUT). Zero is the default too.
     pub timeout: Duration,
@@ -105,6 +107,7 @@ impl AgentRequest {
             target,
             input: None,
             instance_key: None,
+            ephemeral: false,
             timeout,
             metadata: Map::new(),
             system: None,
@@ -125,6 +128,21 @@ impl AgentRequest {
     #[must_use]
     pub fn instance(mut self, key: InstanceKey) -> Self {
         self.instance_key = Some(key);
+        self
+    }
+
+    /// Gives the other agent a conversation of its own for this request: it knows nothing of earlier ones. The conversation
+    /// is kept until the turn that asks is committed or closed, so that both can go on after an interruption, and then it
+    /// is gone. For [`AgentsApi::request`] alone.
+    ///
+    /// ```
+    /// use goondan::agent::AgentRequest;
+    /// let task = AgentRequest::new("researcher").ephemeral().input("Who wrote this?");
+    /// ```
+    // D-40
+    #[must_use]
+    pub fn ephemeral(mut self) -> Self {
+        self.ephemeral = true;
         self
     }
 
@@ -191,16 +209,31 @@ impl AgentRequest {
         if self.input.as_ref().map_or(to_model, |input| input.trim().is_empty()) {
             return Err(Error::new(ErrorCode::INPUT, "the input is empty").suggest("pass a text"));
         }
-        let of_agents = self.instance_key.is_some() || !self.metadata.is_empty();
+        let of_agents = self.instance_key.is_some() || self.ephemeral || !self.metadata.is_empty();
         let of_models = self.system.is_some() || self.options != ModelOptions::default();
         if to_model && of_agents {
             let message = "a request to a model has an instance or metadata, which only agents read";
             return Err(Error::new(ErrorCode::INPUT, message)
                 .suggest("leave them out, or put what the model should know into the input"));
         }
+        if self.ephemeral && self.instance_key.is_some() {
+            let message = "a request for a conversation of its own names the instance of another one";
+            return Err(Error::new(ErrorCode::INPUT, message).suggest("leave out `instance` or `ephemeral`"));
+        }
         if !to_model && of_models {
             let message = "a request to an agent has `system` or `options`, which only models read";
             return Err(Error::new(ErrorCode::INPUT, message).suggest("leave them out: the other agent has its own"));
+        }
+        Ok(self)
+    }
+}
+
+impl AgentRequest {
+    /// Returns the request, unless its conversation would end with this turn, which does not wait for it.
+    fn kept(self) -> Result<Self> {
+        if self.ephemeral {
+            return Err(Error::new(ErrorCode::INPUT, "a conversation that ends with this turn is asked for later")
+                .suggest("use `request`, or leave out `ephemeral`"));
         }
         Ok(self)
     }
@@ -318,7 +351,7 @@ impl<'a> AgentsApi<'a> {
     /// are outstanding.
     // F-AGENTS
     pub fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
-        self.host.request_later(request.checked()?)
+        self.host.request_later(request.checked()?.kept()?)
     }
 
     /// Sends a notice to another agent without waiting for its turn. Returns false when no agent accepts it; the log
@@ -327,7 +360,7 @@ impl<'a> AgentsApi<'a> {
     /// # Errors
     /// `E_INPUT` when the input is blank or the request is to a model, or when the router fails.
     pub async fn send(&self, request: AgentRequest) -> Result<bool> {
-        self.host.send(request.checked()?).await
+        self.host.send(request.checked()?.kept()?).await
     }
 
     /// Returns the other agents that can be reached: all that the router knows, without the caller.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
+use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result, TurnId};
 use goondan_lock::Lock;
 use tokio::task::JoinHandle;
 
@@ -131,6 +131,15 @@ impl Router for LocalRouter {
         Box::pin(async move {
             self.instance(&call).await?.send(call.event);
             Ok(true)
+        })
+    }
+
+    fn forget<'a>(&'a self, turn: &'a TurnId) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let agents: Vec<_> = self.agents.lock().values().filter_map(WeakAgent::upgrade).collect();
+            for agent in agents {
+                agent.forget(turn).await;
+            }
         })
     }
 

@@ -5,12 +5,15 @@ mod local_router;
 mod reload;
 mod subscriptions;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use goondan_core::{AgentName, InstanceKey, Result};
+use goondan_core::{AgentName, ErrorCode, InstanceKey, Result, TurnId};
 
 use crate::instance::{AgentInner, Instance};
+use crate::ports::router::ephemeral_prefix;
+use crate::ports::store::{InstanceId, InstanceQuery, InstanceStatus};
 pub use builder::AgentBuilder;
 pub use local_router::LocalRouter;
 pub use reload::{Change, ExtensionChange, Reloaded};
@@ -88,6 +91,43 @@ impl Agent {
             outcome = outcome.and(slot.close(slot.lock().await).await);
         }
         outcome
+    }
+
+    /// Deletes the conversations that the agent has had for requests of a turn alone, which is over. What fails is logged.
+    // D-40
+    pub(crate) async fn forget(&self, turn: &TurnId) {
+        let prefix = ephemeral_prefix(turn);
+        // Each key, and whether something is to be closed first.
+        let open = self.inner.slots().into_iter().map(|slot| (slot.id.key.clone(), true));
+        let mut keys: BTreeMap<_, _> = open.filter(|(key, _)| key.as_str().starts_with(&prefix)).collect();
+        let query = InstanceQuery::new().agent(self.name().clone()).key_prefix(&*prefix);
+        match self.inner.store().list(&query).await {
+            Ok(page) => page.instances.into_iter().for_each(|stored| {
+                keys.entry(stored.id.key).or_insert(stored.status != InstanceStatus::Idle);
+            }),
+            // Then nothing of before this process is known.
+            Err(error) if *error.code() == ErrorCode::STORE_UNSUPPORTED => {}
+            Err(error) => tracing::warn!(agent = %self.name(), %turn, "its conversations are not deleted: {error}"),
+        }
+        for (key, is_open) in keys {
+            if let Err(error) = self.forget_one(&key, is_open).await {
+                tracing::warn!(agent = %self.name(), %key, "a conversation was not deleted: {}", error.report());
+            }
+        }
+    }
+
+    /// Closes a turn that is open, with what that one has asked for, and deletes the conversation.
+    async fn forget_one(&self, key: &InstanceKey, is_open: bool) -> Result<()> {
+        if is_open {
+            let instance = self.instance_for_others(key.clone()).await?;
+            instance.abandon().await?;
+            instance.close().await?;
+        }
+        let id = InstanceId { agent: self.name().clone(), key: key.clone() };
+        match self.inner.store().delete(&id).await {
+            Err(error) if *error.code() != ErrorCode::STORE_UNSUPPORTED => Err(error),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn downgrade(&self) -> WeakAgent {

@@ -174,8 +174,7 @@ impl OpenConversation {
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &asks, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering, awaited);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
-        let running = cancelling_dropped(&used.asked, turn.run().instrument(span));
-        let mut outcome = match unless(until_cancelled, lost, running).await {
+        let mut outcome = match unless(until_cancelled, lost, &used.asked, turn.run().instrument(span)).await {
             TurnEnd::Outcome(outcome) => outcome,
             TurnEnd::Cancelled => Err(turn.cancelled().await),
             TurnEnd::Lost => Err(turn.lost()),
@@ -205,6 +204,10 @@ impl OpenConversation {
         }
         if stored.is_ok() && !is_suspended(&outcome) {
             stored = journaled.end_turn(&ended).await;
+        }
+        if stored.is_ok() && !is_suspended(&outcome) && (used.asked.has_ephemeral() || info.resumption > 0) {
+            // An earlier run of the turn may have asked for them.
+            forget(&self.generation.spec, &info.turn).await;
         }
         drop(in_turn);
         if stored.is_ok() {
@@ -299,13 +302,26 @@ impl OpenConversation {
             return Ok(false);
         }
         self.cancel_left().await;
-        self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await.map(|()| true)
+        let turn = self.journaled.open_turn().cloned();
+        self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await?;
+        self.forget(turn).await;
+        Ok(true)
     }
 
     /// Closes the open turn without an answer, if there is one.
     async fn close_turn(&mut self) -> Result<()> {
         self.cancel_left().await;
-        self.journaled.close_turn().await
+        let turn = self.journaled.open_turn().cloned();
+        self.journaled.close_turn().await?;
+        self.forget(turn).await;
+        Ok(())
+    }
+
+    /// Deletes the conversations that an open turn, which is over now, may have asked for.
+    async fn forget(&self, turn: Option<TurnId>) {
+        if let Some(turn) = turn {
+            Box::pin(forget(&self.generation.spec, &turn)).await;
+        }
     }
 
     /// Cancels what the open turn waited for when it was interrupted.
@@ -482,10 +498,13 @@ enum TurnEnd<T> {
     Lost,
 }
 
-/// Runs `turn` to its end, unless it is cancelled or the instance is lost before.
+/// Runs `turn` to its end, unless it is cancelled or the instance is lost before. A request to another agent whose future
+/// is dropped meanwhile is cancelled at once.
+// D-40
 async fn unless<T>(
     mut cancelled: Pin<&mut impl Future<Output = ()>>,
     mut lost: Option<BoxFuture<'static, ()>>,
+    asked: &Asked,
     turn: impl Future<Output = T>,
 ) -> TurnEnd<T> {
     let mut turn = pin!(turn);
@@ -496,23 +515,23 @@ async fn unless<T>(
         if lost.as_mut().is_some_and(|lost| lost.as_mut().poll(cx).is_ready()) {
             return Poll::Ready(TurnEnd::Lost);
         }
-        turn.as_mut().poll(cx).map(TurnEnd::Outcome)
-    })
-    .await
-}
-
-/// Runs a turn. A request to another agent whose future is dropped meanwhile is cancelled at once.
-// D-40
-async fn cancelling_dropped<T>(asked: &Asked, turn: impl Future<Output = T>) -> T {
-    let mut turn = pin!(turn);
-    poll_fn(|cx| {
         let polled = turn.as_mut().poll(cx);
         if polled.is_pending() {
             asked.cancel_dropped();
         }
-        polled
+        polled.map(TurnEnd::Outcome)
     })
     .await
+}
+
+/// Deletes the conversations that other agents have had for this turn alone.
+// D-40
+async fn forget(spec: &AgentSpec, turn: &TurnId) {
+    if let Some(router) = spec.router.clone() {
+        let turn = turn.clone();
+        // In a task, so that it ends even if the caller is dropped. An error is a panic, which is logged where it happened.
+        _ = tokio::spawn(async move { router.forget(&turn).await }).await;
+    }
 }
 
 /// Tells extensions that these turns were taken back.

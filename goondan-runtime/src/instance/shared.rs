@@ -60,6 +60,10 @@ impl AgentInner {
         }
     }
 
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
     pub(crate) fn spec(&self) -> Arc<AgentSpec> {
         Arc::clone(&self.spec.lock())
     }

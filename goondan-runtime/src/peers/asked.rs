@@ -46,13 +46,17 @@ impl fmt::Display for Place<'_> {
 /// The number of times that one run of a turn has caused each event.
 pub(super) type Numbers = IdMap<String, u32>;
 
+pub(super) fn next_number(numbers: &mut Numbers, what: String) -> u32 {
+    let number = numbers.entry(what).or_default();
+    *number += 1;
+    *number
+}
+
 /// Returns the id of the event of `call`, whose place is in `turn`.
 pub(super) fn event_id(numbers: &mut Numbers, turn: &TurnInfo, place: Place<'_>, call: &AgentCall) -> EventId {
     let AgentCall { target, instance, event, .. } = call;
     let request = format!("{}/{place}/{target}:{instance}/{}", turn.turn, EventDigest::of(event));
-    let number = numbers.entry(request.clone()).or_default();
-    *number += 1;
-    match *number {
+    match next_number(numbers, request.clone()) {
         1 => request.into(),
         number => format!("{request}/{number}").into(),
     }

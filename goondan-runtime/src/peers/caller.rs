@@ -79,7 +79,11 @@ impl Caller<'_> {
         self.spec.add_guards(&mut event.guards);
         event.answer = request.answer.clone();
         event.wakings = self.turn.input.wakings;
-        let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
+        let instance = match &request.instance_key {
+            Some(instance) => instance.clone(),
+            None if request.ephemeral => self.asked.ephemeral_key(self.turn, self.place, self.inbox)?,
+            None => self.turn.instance.clone(),
+        };
         let mut call = AgentCall::new(target, instance, event);
         call.event.id = self.asked.event_id(self.turn, self.place, self.inbox, &call);
         Ok((Arc::clone(router), call))

@@ -3,18 +3,19 @@
 // D-40, WORK-01, WORK-02
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use goondan_core::{BoxFuture, EventId, Result, TokenUsage, TurnInfo};
+use goondan_core::{BoxFuture, EventId, InstanceKey, Result, TokenUsage, TurnInfo};
 use goondan_lock::Lock;
 use tokio::task::JoinHandle;
 
-use super::asked::{Numbers, Place, event_id};
+use super::asked::{Numbers, Place, event_id, next_number};
 use super::inbox::Inbox;
 use super::left::{Left, wait_for};
 use crate::live::{Asker, Clock, Spent};
-use crate::ports::router::{AgentCall, AgentReply, Router};
+use crate::ports::router::{AgentCall, AgentReply, Router, ephemeral_prefix};
 use crate::updates::UpdateSender;
 
 /// The requests of one run of a turn to other agents. Without a request nothing is allocated.
@@ -31,6 +32,7 @@ struct Below {
     numbers: Lock<Numbers>,
     spent: Arc<Spent>,
     inbox: Arc<Inbox>,
+    has_ephemeral: AtomicBool,
     /// The requests whose futures were dropped before they had an answer.
     dropped: Lock<Vec<Unanswered>>,
     /// The cancelled ones.
@@ -62,10 +64,24 @@ impl Asked {
                 numbers: Lock::default(),
                 spent: Arc::new(Spent::below(self.above.clone())),
                 inbox: Arc::clone(inbox),
+                has_ephemeral: AtomicBool::new(false),
                 dropped: Lock::default(),
                 ending: Lock::default(),
             })
         })
+    }
+
+    /// Returns the key of a conversation for one request alone.
+    pub(super) fn ephemeral_key(&self, turn: &TurnInfo, place: Place<'_>, inbox: &Arc<Inbox>) -> Result<InstanceKey> {
+        let below = self.below(inbox);
+        below.has_ephemeral.store(true, Ordering::Relaxed);
+        let number = next_number(&mut below.numbers.lock(), format!("ephemeral/{place}"));
+        InstanceKey::new(&format!("{}{place}/{number}", ephemeral_prefix(&turn.turn)))
+    }
+
+    /// Returns whether the turn has asked for such conversations.
+    pub(crate) fn has_ephemeral(&self) -> bool {
+        self.below.get().is_some_and(|below| below.has_ephemeral.load(Ordering::Relaxed))
     }
 
     /// Returns the id of the event for a request.

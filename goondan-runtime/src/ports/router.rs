@@ -1,6 +1,6 @@
 //! The port through which agents reach one another.
 
-use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
+use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result, TurnId};
 
 use super::store::InstanceId;
 use crate::live::Asker;
@@ -23,6 +23,19 @@ pub trait Router: Send + Sync + 'static {
 
     /// Returns the names of the agents that can be reached.
     fn agents(&self) -> Vec<AgentName>;
+
+    /// Deletes the conversations that agents have had for requests of a turn alone, which is over: those whose key begins
+    /// with the id of the turn and `/`. By default, nothing is deleted.
+    // D-40
+    fn forget<'a>(&'a self, turn: &'a TurnId) -> BoxFuture<'a, ()> {
+        let _ = turn;
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Returns how the keys of conversations begin that agents have for requests of this turn alone.
+pub(crate) fn ephemeral_prefix(turn: &TurnId) -> String {
+    format!("{turn}/")
 }
 
 /// An event for another agent, and its address; what a [`Router`] delivers.

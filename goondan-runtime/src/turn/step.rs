@@ -8,9 +8,9 @@ use goondan_core::host::{
     answer_content, directive,
 };
 use goondan_core::{
-    AgentsHost, Conversation, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId, MiddlewareKind,
-    ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult,
-    ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
+    AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
+    MiddlewareKind, ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef,
+    StepResult, ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -456,6 +456,7 @@ impl<'a, 't> StepRun<'a, 't> {
 }
 
 /// Runs a call beside others, unless it had started when the turn was interrupted.
+// D-45
 async fn run_beside(
     calls: StepCalls<'_>,
     place: Place<'_>,
@@ -463,13 +464,17 @@ async fn run_beside(
     interrupted: Option<CallOutcome>,
     journal: &Mutex<CallJournal<'_>>,
 ) -> CallOutcome {
-    match interrupted {
-        Some(outcome) => {
-            place.ended(false);
-            outcome
-        }
-        None => calls.run(request, journal).await,
+    if let Some(outcome) = interrupted {
+        place.ended(false);
+        return outcome;
     }
+    let tools = calls.generation.registered.tools();
+    let waits_for_others = tools.get(&request.name).is_some_and(|(_, tool)| tool.effect != Effect::Read);
+    drop(tools);
+    let are_held = waits_for_others && place.turn_comes().await;
+    let outcome = StepCalls { are_held, place: Some(place), ..calls }.run(request, journal).await;
+    place.ended(outcome.waiting.is_some());
+    outcome
 }
 
 impl RunHost for StepRun<'_, '_> {

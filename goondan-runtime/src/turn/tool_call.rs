@@ -43,16 +43,6 @@ impl StepCalls<'_> {
     /// Runs one call through the tool-call chain. A failure becomes an error result, which the model reads (F-TOOL).
     /// The start of the call is recorded in `journal`.
     pub(super) async fn run(&self, request: &ToolRequest, journal: &Mutex<CallJournal<'_>>) -> CallOutcome {
-        let Some(place) = self.place else { return self.run_now(request, journal).await };
-        let tools = self.generation.registered.tools();
-        let waits_for_others = tools.get(&request.name).is_some_and(|(_, tool)| tool.effect != Effect::Read);
-        let calls = Self { are_held: waits_for_others && place.turn_comes().await, ..*self };
-        let outcome = calls.run_now(request, journal).await;
-        place.ended(outcome.waiting.is_some());
-        outcome
-    }
-
-    async fn run_now(&self, request: &ToolRequest, journal: &Mutex<CallJournal<'_>>) -> CallOutcome {
         let policy = &self.generation.spec.policy;
         let watch = self.reporter.stopwatch();
         let span = self.step_span.child();

@@ -1,7 +1,8 @@
-//! Small extensions, each of which a bundle names by itself: tools that ask other agents, take JSON apart, change text,
-//! and wait.
+//! Small extensions, each of which a bundle names by itself: tools that ask other agents, give them tasks, take JSON
+//! apart, change text, and wait.
 
 pub mod agents;
 pub mod json_query;
+pub mod subagents;
 pub mod text_transform;
 pub mod wait;

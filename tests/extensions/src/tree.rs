@@ -27,6 +27,9 @@ struct Config {
     /// The time for which it waits.
     #[serde(default = "an_hour")]
     seconds: u64,
+    /// Whether each request has a conversation of its own.
+    #[serde(default)]
+    ephemeral: bool,
     /// How often the tool that works is polled until it has ended. It never ends if this is left out.
     #[serde(default)]
     polls: Option<u32>,
@@ -50,7 +53,8 @@ impl Tree {
     async fn ask(&self, agents: AgentsApi<'_>) -> Result<String> {
         let timeout = Duration::from_secs(self.config.seconds);
         let ask = |target: &String| {
-            let request = AgentRequest::new(target).input("go").timeout(timeout);
+            let mut request = AgentRequest::new(target).input("go").timeout(timeout);
+            request.ephemeral = self.config.ephemeral;
             Box::pin(agents.request(request))
         };
         let mut requests: Vec<_> = self.config.targets.iter().map(ask).collect();

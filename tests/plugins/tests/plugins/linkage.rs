@@ -65,7 +65,7 @@ impl Linkage {
 /// Returns the crate of a ready-made extension.
 fn package_of(extension: &'static str) -> &'static str {
     match extension {
-        "agents" | "json-query" | "text-transform" | "wait" => "basics",
+        "agents" | "subagents" | "json-query" | "text-transform" | "wait" => "basics",
         own => own,
     }
 }

@@ -30,6 +30,7 @@ mod retry;
 mod rewound;
 mod shared;
 mod skills;
+mod subagents;
 mod text_transform;
 mod tool_output;
 mod tool_search;

@@ -1,0 +1,139 @@
+//! The extension that gives tasks to several agents at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use goondan::agent::LocalRouter;
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::testing::Chat;
+use goondan::tool::Effect;
+use goondan::{Agent, BoxFuture, Error, Result, Value, json};
+use goondan_covers::{both_linkages, covers};
+
+use crate::call::{call, effects, refused};
+use crate::linkage::WithPlugin;
+
+const RUN: &str = "subagents__run";
+
+/// A model that answers with its task in capitals, fails if that says so, and takes a while.
+#[derive(Clone, Default)]
+struct Working {
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    asked: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Model for Working {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let messages: Vec<_> = request.messages().map(|message| message.content.text().into_owned()).collect();
+        self.asked.lock().unwrap().push(messages.len());
+        Box::pin(async move {
+            let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;
+            self.most.fetch_max(running, Ordering::Relaxed);
+            let task = messages.last().cloned().unwrap_or_default();
+            let seconds = if task.contains("slow") { 60 } else { 1 };
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            self.running.fetch_sub(1, Ordering::Relaxed);
+            if task.contains("fail") {
+                return Err(Error::new("E_TIRED", "too tired"));
+            }
+            Ok(serde_json::from_value(json!({ "text": task.to_uppercase(), "finishReason": "stop" }))?)
+        })
+    }
+}
+
+/// Opens a conversation with an agent that gives tasks to `worker`.
+async fn beside(worker: &Working, config: Value) -> (Chat, Agent) {
+    let router = LocalRouter::new();
+    let worker = Agent::builder("worker").model(worker.clone()).router(router.clone()).build().unwrap();
+    router.add(&worker);
+    let to = router.clone();
+    let mut whole = json!({ "agents": { "worker": "works" } });
+    whole.as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
+    let chat = Chat::builder().agent(|agent| agent.plugin("subagents", "subagents", whole).router(to));
+    let chat = chat.script([ScriptItem::say("fine").repeat()]).start().await.unwrap();
+    router.add(chat.agent());
+    (chat, worker)
+}
+
+fn tasks(texts: &[String]) -> Value {
+    let tasks: Vec<_> = texts.iter().map(|text| json!({ "agent": "worker", "task": text })).collect();
+    json!({ "tasks": tasks })
+}
+
+#[both_linkages(start_paused = true)]
+#[covers("WORK-01", "D-45")]
+async fn tasks_run_at_once_and_their_results_keep_the_order() {
+    let working = Working::default();
+    let (mut chat, worker) = beside(&working, json!({ "atOnce": 16 })).await;
+    assert_eq!(effects(&chat).await, [(RUN.to_owned(), Effect::Idempotent)]);
+    let texts: Vec<_> =
+        (0..64).map(|number| format!("{} {number}", if number == 3 { "slow" } else { "task" })).collect();
+    let start = tokio::time::Instant::now();
+    let answer = call(&mut chat, RUN, tasks(&texts)).await;
+    assert_eq!(start.elapsed().as_secs(), 60, "the slow one delays nothing but the end");
+    assert_eq!(working.most.load(Ordering::Relaxed), 16);
+    let answers: Vec<_> = answer["results"].as_array().unwrap().iter().map(|done| done["answer"].clone()).collect();
+    let expected: Vec<Value> = texts.iter().map(|text| text.to_uppercase().into()).collect();
+    assert_eq!(answers, expected);
+    // Each had a conversation of its own, and none is left.
+    assert!(working.asked.lock().unwrap().iter().all(|messages| *messages == 1));
+    assert!(worker.instance("main").await.unwrap().messages().await.unwrap().is_empty());
+}
+
+#[both_linkages(start_paused = true)]
+#[covers("WORK-01")]
+async fn a_failure_is_that_of_its_task() {
+    let (mut chat, _worker) = beside(&Working::default(), json!({})).await;
+    let answer = call(&mut chat, RUN, tasks(&["one".into(), "fail".into(), "three".into()])).await;
+    let [one, two, three] = answer["results"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+    assert_eq!((&one["answer"], &three["answer"]), (&json!("ONE"), &json!("THREE")));
+    assert!(two.get("answer").is_none() && two["error"].as_str().unwrap().contains("too tired"), "{two}");
+}
+
+#[both_linkages]
+#[covers("WORK-01")]
+async fn tasks_are_for_agents_of_the_config_and_not_too_many() {
+    let (mut chat, _worker) = beside(&Working::default(), json!({ "maxTasks": 2 })).await;
+    let tools = chat.instance().tools().await.unwrap();
+    let tool = tools.iter().find(|tool| tool.name.as_str() == RUN).unwrap();
+    assert!(tool.description.as_deref().unwrap().ends_with("The agents:\n- worker: works"), "{:?}", tool.description);
+    for wrong in [
+        json!({ "tasks": [] }),
+        tasks(&["a".into(), "b".into(), "c".into()]),
+        json!({ "tasks": [{ "agent": "boss", "task": "x" }] }),
+        json!({ "tasks": [{ "agent": "worker", "task": "" }] }),
+    ] {
+        assert_eq!(refused(&mut chat, RUN, wrong).await.0, "E_TOOL_INVALID_ARGS");
+    }
+}
+
+/// An agent that works on a task gives none itself, unless the config lets it.
+#[both_linkages]
+#[covers("WORK-01")]
+async fn tasks_are_not_given_on_deeper_than_the_config_says() {
+    for (max_depth, expected) in [(1, "gives no tasks"), (2, "deep")] {
+        let router = LocalRouter::new();
+        let config = |agent: &str| json!({ "agents": { agent: "works" }, "maxDepth": max_depth });
+        let call = |agent: &str| ScriptItem::call(RUN, json!({ "tasks": [{ "agent": agent, "task": "go" }] }));
+        let say_result = ScriptItem::say("reported").repeat();
+        let agent = |name: &str, target: &str| {
+            let model = ScriptedModel::new([call(target), say_result.clone()]);
+            let agent = Agent::builder(name).model(model).plugin("subagents", "subagents", config(target));
+            let agent = agent.router(router.clone()).build().unwrap();
+            router.add(&agent);
+            agent
+        };
+        let (boss, clerk) = (agent("boss", "clerk"), agent("clerk", "worker"));
+        let worker = Agent::builder("worker").model(ScriptedModel::new([ScriptItem::say("deep").repeat()]));
+        let worker = worker.build().unwrap();
+        router.add(&worker);
+        let mut turns = clerk.subscribe_turns();
+        boss.instance("x").await.unwrap().run("go").await.unwrap();
+        let goondan::agent::BackgroundUpdate::Ended(turn) = turns.next().await.unwrap() else { panic!() };
+        let calls = turn.outcome.as_ref().unwrap().tool_calls();
+        let is_ok = calls[0].status == goondan::middleware::ToolCallStatus::Ok;
+        assert_eq!(is_ok, max_depth == 2, "{expected}: {calls:?}");
+    }
+}
