@@ -93,7 +93,8 @@ pub enum TurnUpdate {
     /// A change of the conversation, as it is stored. If a middleware holds the stream of a step, the changes since its
     /// model was asked come when its layers have returned. Those of a turn that goes on come from its first.
     Message(MessageEvent),
-    /// Something that happened in the turn of another agent that this turn waits for: see [`TurnStream::with_children`].
+    /// Something that happened in the turn of another agent that this turn waits for: see
+    /// [`TurnStream::with_children`].
     // D-40
     Child {
         /// The tool call that asked; `None` if a layer did.
@@ -175,8 +176,8 @@ impl UpdateSender {
         Running(Arc::clone(&self.runs))
     }
 
-    /// Returns the sender for the turn of `agent`, which the turn waits for, if the caller wants its updates. `call` asks
-    /// it, unless a layer does.
+    /// Returns the sender for the turn of `agent`, which the turn waits for, if the caller wants its updates. `call`
+    /// asks it, unless a layer does.
     pub(crate) fn of_child(&self, call: Option<&ToolCallId>, agent: &AgentName) -> Option<Self> {
         self.wants_children.load(Ordering::Relaxed).then(|| Self {
             runs: Arc::default(),

@@ -27,7 +27,10 @@ impl Model for Calling {
     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let has_results = request.messages().last().is_some_and(|message| message.role == Role::Tool);
         self.1.fetch_add(1, Ordering::Relaxed);
-        let call = |(at, tool): (usize, &&str)| json!({ "id": format!("c{}", at + 1), "name": format!("beside__{tool}"), "args": { "number": at + 1 } });
+        let call = |(at, tool): (usize, &&str)| {
+            let (number, name) = (at + 1, format!("beside__{tool}"));
+            json!({ "id": format!("c{number}"), "name": name, "args": { "number": number } })
+        };
         let answer = match has_results {
             true => json!({ "text": "done", "finishReason": "stop" }),
             false => json!({ "toolCalls": self.0.iter().enumerate().map(call).collect::<Vec<_>>(),

@@ -164,8 +164,8 @@ impl Capabilities {
         self.agents.append(&mut others.agents);
     }
 
-    /// Returns those that are not in `known`. Hosts and libraries are known whatever their owner is. An agent that has lost
-    /// a guard can do more, too.
+    /// Returns those that are not in `known`. Hosts and libraries are known whatever their owner is. An agent that has
+    /// lost a guard can do more, too.
     #[must_use]
     pub fn beyond(&self, known: &Self) -> Self {
         let is_known = |new: &&Capability| {

@@ -1,5 +1,5 @@
-//! Checks that failures of extensions that guard are not skipped (FAIL-01), and that extensions which cover other agents
-//! guard (GUARD-01).
+//! Checks that failures of extensions that guard are not skipped (FAIL-01), and that extensions which cover other
+//! agents guard (GUARD-01).
 
 use goondan_core::host::skipped_guard;
 use goondan_core::{ErrorCode, OnError};
@@ -8,8 +8,8 @@ use goondan_runtime::Covers;
 use super::extensions::Extensions;
 use crate::resource::ExtensionUse;
 
-/// Reports each `onError: skip` of an extension that guards, and each `covers` of one that does not. `uses` are extensions
-/// of an agent.
+/// Reports each `onError: skip` of an extension that guards, and each `covers` of one that does not. `uses` are
+/// extensions of an agent.
 pub(super) fn check(uses: &[ExtensionUse<'_>], extensions: &Extensions<'_>) {
     for ExtensionUse { used, on_error, covers, .. } in uses {
         if let Some(covers) = covers

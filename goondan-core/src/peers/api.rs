@@ -131,9 +131,9 @@ impl AgentRequest {
         self
     }
 
-    /// Gives the other agent a conversation of its own for this request: it knows nothing of earlier ones. The conversation
-    /// is kept until the turn that asks is committed or closed, so that both can go on after an interruption, and then it
-    /// is gone. For [`AgentsApi::request`] alone.
+    /// Gives the other agent a conversation of its own for this request: it knows nothing of earlier ones. The
+    /// conversation is kept until the turn that asks is committed or closed, so that both can go on after an
+    /// interruption, and then it is gone. For [`AgentsApi::request`] alone.
     ///
     /// ```
     /// use goondan::agent::AgentRequest;
@@ -287,10 +287,10 @@ impl<'a> AgentsApi<'a> {
     /// Sends a request to another agent, or to a model, and waits for the answer. The instance of an agent is opened if
     /// it is not running.
     ///
-    /// The turn of the other agent belongs to this one. It is cancelled when this one is, when the future is dropped while
-    /// this turn runs on, and when the time of the request is over; what it uses is in
-    /// [`TurnResult::whole_usage`](crate::TurnResult::whole_usage). If this turn is interrupted, that one stays open, and
-    /// goes on when this one asks again.
+    /// The turn of the other agent belongs to this one. It is cancelled when this one is, when the future is dropped
+    /// while this turn runs on, and when the time of the request is over; what it uses is in
+    /// [`TurnResult::whole_usage`](crate::TurnResult::whole_usage). If this turn is interrupted, that one stays open,
+    /// and goes on when this one asks again.
     ///
     /// # Errors
     /// `E_INPUT` when the input is blank or the request has members that are not for its target; `E_VALUE_DEPTH` for
@@ -343,8 +343,8 @@ impl<'a> AgentsApi<'a> {
     }
 
     /// Sends a request to another agent without waiting. The answer is appended as a message before the next step that
-    /// starts after its arrival, with `__goondanInterAgentResponse` in its metadata. The turn of the other agent belongs to
-    /// no other turn: it is not cancelled with this one, and what it uses does not count here.
+    /// starts after its arrival, with `__goondanInterAgentResponse` in its metadata. The turn of the other agent
+    /// belongs to no other turn: it is not cancelled with this one, and what it uses does not count here.
     ///
     /// # Errors
     /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, also for a request to a model, or when too many answers

@@ -5,9 +5,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
 /// Returns `registered`, which is in registration order, from the outermost to the innermost layer. Constraints by name
-/// (`before`, `after`) are satisfied first, and guards of the swarm are outside of all others; among the layers that they leave open, a lower priority is further out;
-/// layers with equal priority keep their registration order. `extensions` are all extensions of the agent, with or
-/// without layers.
+/// (`before`, `after`) are satisfied first, and guards of the swarm are outside of all others; among the layers that
+/// they leave open, a lower priority is further out; layers with equal priority keep their registration order.
+/// `extensions` are all extensions of the agent, with or without layers.
 ///
 /// # Errors
 /// `E_EXT_ORDER` for a constraint that names an extension that the agent does not have, unless the name ends in `?`,
@@ -58,8 +58,8 @@ fn indices_in_order(infos: &[&LayerInfo]) -> Result<Vec<usize>> {
 }
 
 impl LayerInfo {
-    /// Returns whether a constraint of either layer requires this one to be outside of `inner`, or this one alone guards
-    /// the swarm.
+    /// Returns whether a constraint of either layer requires this one to be outside of `inner`, or this one alone
+    /// guards the swarm.
     pub fn must_be_outside_of(&self, inner: &Self) -> bool {
         self.guards_swarm && !inner.guards_swarm
             || names(&self.before, &inner.extension)

@@ -93,7 +93,8 @@ impl Agent {
         outcome
     }
 
-    /// Deletes the conversations that the agent has had for requests of a turn alone, which is over. What fails is logged.
+    /// Deletes the conversations that the agent has had for requests of a turn alone, which is over. What fails is
+    /// logged.
     // D-40
     pub(crate) async fn forget(&self, turn: &TurnId) {
         let prefix = ephemeral_prefix(turn);

@@ -498,8 +498,8 @@ enum TurnEnd<T> {
     Lost,
 }
 
-/// Runs `turn` to its end, unless it is cancelled or the instance is lost before. A request to another agent whose future
-/// is dropped meanwhile is cancelled at once.
+/// Runs `turn` to its end, unless it is cancelled or the instance is lost before. A request to another agent whose
+/// future is dropped meanwhile is cancelled at once.
 // D-40
 async fn unless<T>(
     mut cancelled: Pin<&mut impl Future<Output = ()>>,
@@ -529,7 +529,8 @@ async fn unless<T>(
 async fn forget(spec: &AgentSpec, turn: &TurnId) {
     if let Some(router) = spec.router.clone() {
         let turn = turn.clone();
-        // In a task, so that it ends even if the caller is dropped. An error is a panic, which is logged where it happened.
+        // In a task, so that it ends even if the caller is dropped. An error is a panic, which is logged where it
+        // happened.
         _ = tokio::spawn(async move { router.forget(&turn).await }).await;
     }
 }

@@ -13,7 +13,8 @@ pub trait Router: Send + Sync + 'static {
     /// interrupted asks again: it is answered once.
     ///
     /// When [`AgentCall::cancelled`] completes, the turn of the target ends, and the request with it. If the future is
-    /// dropped instead, that turn is left open: the one that waits for it was interrupted, and asks again when it goes on.
+    /// dropped instead, that turn is left open: the one that waits for it was interrupted, and asks again when it goes
+    /// on.
     // D-40
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>>;
 
@@ -24,8 +25,8 @@ pub trait Router: Send + Sync + 'static {
     /// Returns the names of the agents that can be reached.
     fn agents(&self) -> Vec<AgentName>;
 
-    /// Deletes the conversations that agents have had for requests of a turn alone, which is over: those whose key begins
-    /// with the id of the turn and `/`. By default, nothing is deleted.
+    /// Deletes the conversations that agents have had for requests of a turn alone, which is over: those whose key
+    /// begins with the id of the turn and `/`. By default, nothing is deleted.
     // D-40
     fn forget<'a>(&'a self, turn: &'a TurnId) -> BoxFuture<'a, ()> {
         let _ = turn;
@@ -67,8 +68,8 @@ impl AgentCall {
         Self { until_decided: true, ..self }
     }
 
-    /// Waits until the answer is not waited for any more, although the turn that has asked runs on or was cancelled: the
-    /// request was one of several of which the first counts, or its time is over. Never completes for a notice.
+    /// Waits until the answer is not waited for any more, although the turn that has asked runs on or was cancelled:
+    /// the request was one of several of which the first counts, or its time is over. Never completes for a notice.
     // D-40
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
         let cancelled = self.asker.as_ref().map(Asker::cancelled);

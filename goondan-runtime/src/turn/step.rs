@@ -310,9 +310,9 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(result)
     }
 
-    /// Runs the calls: side by side if each of them only reads or says that it may (D-06, D-45), not more than the policy
-    /// allows at a time, else one after another. Their results are appended in the order of the requests (D-12). Calls that
-    /// have a result among `recorded` do not run again.
+    /// Runs the calls: side by side if each of them only reads or says that it may (D-06, D-45), not more than the
+    /// policy allows at a time, else one after another. Their results are appended in the order of the requests (D-12).
+    /// Calls that have a result among `recorded` do not run again.
     async fn call_tools(
         &mut self,
         requests: &[ToolRequest],

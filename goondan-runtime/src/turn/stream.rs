@@ -66,8 +66,8 @@ impl TurnStream {
         self
     }
 
-    /// Adds what happens in the turns of other agents that this turn waits for to the updates, as [`TurnUpdate::Child`]. If
-    /// 256 of those and of events wait, later ones are lost.
+    /// Adds what happens in the turns of other agents that this turn waits for to the updates, as
+    /// [`TurnUpdate::Child`]. If 256 of those and of events wait, later ones are lost.
     // D-40
     pub fn with_children(self) -> Self {
         self.sender.want_children();
@@ -116,8 +116,8 @@ impl TurnStream {
     }
 
     /// Ends the turn now, and commits it. What the model had said of an answer is kept, with `"partial": true` in the
-    /// metadata of its message. The turns of other agents that it waits for end with it. Does nothing if the turn has ended
-    /// or has not begun. Remaining updates are dropped.
+    /// metadata of its message. The turns of other agents that it waits for end with it. Does nothing if the turn has
+    /// ended or has not begun. Remaining updates are dropped.
     ///
     /// # Errors
     /// `E_STORE_…` when the turn could not be stored.

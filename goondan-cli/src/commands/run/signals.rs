@@ -63,8 +63,8 @@ impl Signals {
         self.pending.store(false, Ordering::Release);
     }
 
-    /// Awaits `turn`. SIGINT cuts it short; SIGTERM and SIGHUP leave it `grace` to complete. A turn that is cut short is
-    /// awaited until `cancel` has ended it, with the turns of other agents that it waits for.
+    /// Awaits `turn`. SIGINT cuts it short; SIGTERM and SIGHUP leave it `grace` to complete. A turn that is cut short
+    /// is awaited until `cancel` has ended it, with the turns of other agents that it waits for.
     pub(crate) async fn run_turn<T>(
         &mut self,
         turn: impl Future<Output = T>,
