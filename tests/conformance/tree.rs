@@ -15,6 +15,7 @@ use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::store::{InstanceQuery, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
 use goondan_covers::{both_linkages, covers};
+use goondan_libraries::is_long_run;
 use tokio::task::yield_now;
 
 use crate::linkage::Extended;
@@ -501,6 +502,23 @@ async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone
             rounds += 1;
         }
     }
+}
+
+/// Of many agents that work, one answers first.
+#[both_linkages]
+#[covers("WORK-01")]
+async fn many_requests_end_with_the_first_answer() {
+    let count = if is_long_run() { 1_000 } else { 200 };
+    let store = Arc::new(MemoryStore::new());
+    let tower = Tower::over(&store, 1, From::Tool, Leaf::Works(1), |at, config| {
+        config["ephemeral"] = json!(true);
+        if at == 0 {
+            config["targets"] = json!(vec!["a1"; count]);
+        }
+    });
+    assert_eq!(tower.instance(0).await.run(event()).await.unwrap().text(), "done");
+    tower.assert_still("the turn has ended");
+    assert_eq!(kept(&store).await, Vec::<String>::new());
 }
 
 #[both_linkages]

@@ -73,10 +73,8 @@ impl Place<'_> {
         // The calls are polled in their order, in one task: no waker is needed.
         poll_fn(|_| {
             let before = self.calls.0.iter().take(self.index).map(|call| call.load(Ordering::Relaxed));
-            match before.fold(Some(false), |waits, call| Some(waits? | (call == WAITS)).filter(|_| call != 0)) {
-                Some(waits) => Poll::Ready(waits),
-                None => Poll::Pending,
-            }
+            let waits = before.map(|call| (call != 0).then_some(call == WAITS)).collect::<Option<Vec<_>>>();
+            waits.map_or(Poll::Pending, |waits| Poll::Ready(waits.contains(&true)))
         })
         .await
     }
