@@ -1,4 +1,4 @@
-//! What happens while a turn runs, on its way to the stream of the turn.
+//! Updates of a turn while it runs, on their way to its stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -101,7 +101,7 @@ pub enum TurnUpdate {
         call: Option<ToolCallId>,
         /// The agent that was asked.
         agent: AgentName,
-        /// What happened. That of an agent that it asks is a `Child` in turn.
+        /// The update. One of an agent that it asks is a `Child` in turn.
         update: Box<TurnUpdate>,
     },
     /// An event of the conversation's bus: see [`TurnStream::with_events`].

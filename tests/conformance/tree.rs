@@ -115,7 +115,7 @@ enum From {
     Layer,
 }
 
-/// Agents of which each asks the next one.
+/// Agents that ask one another in a row.
 struct Tower {
     agents: Vec<Agent>,
     models: Arc<Models>,

@@ -65,7 +65,7 @@ fn agent<'a>(resources: &'a Resources, name: &str) -> Option<&'a AgentResource> 
     resources.agents.iter().find(|agent| agent.name.as_str() == name).map(|agent| &**agent)
 }
 
-/// Whether an agent does not have this guard with the same settings.
+/// Returns whether an agent lacks this guard, or has it with other settings.
 fn lacks(resources: &Resources, name: &AgentName, guard: &ExtensionRef) -> bool {
     let Some(agent) = agent(resources, name.as_str()) else { return false };
     let same = |used: &&ExtensionRef| used.target.name == guard.target.name;

@@ -130,7 +130,7 @@ impl<'a> Extensions<'a> {
         matches!(self.loaded.get(&extension.name), Some(LibraryExtension { schema: None, .. }))
     }
 
-    /// Whether anything is known of the extension.
+    /// Returns whether anything is known of the extension.
     pub(super) fn is_known(&self, extension: &ExtensionResource) -> bool {
         match &extension.entry {
             Entry::Linked(entry) => self.linked(entry).is_some(),
@@ -146,7 +146,7 @@ impl<'a> Extensions<'a> {
         }
     }
 
-    /// Whether the extension requires this capability.
+    /// Returns whether the extension requires this capability.
     pub(super) fn requires(&self, extension: &ExtensionResource, capability: &str) -> bool {
         match &extension.entry {
             Entry::Linked(entry) => {

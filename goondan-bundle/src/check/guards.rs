@@ -17,7 +17,7 @@ pub(super) fn check(uses: &[ExtensionUse<'_>], extensions: &Extensions<'_>) {
             && extensions.is_known(&used.target)
             && !extensions.guards(&used.target)
         {
-            let message = format!("`{}` does not guard, so that it covers nobody else", used.target.name);
+            let message = format!("`{}` does not guard, so it cannot cover other agents", used.target.name);
             covers.error(ErrorCode::EXT_GUARD, message, "remove the line, or mark the extension with `guard`");
         }
         if let Some(on_error) = on_error

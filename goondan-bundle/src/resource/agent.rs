@@ -147,7 +147,8 @@ impl AgentResource {
         let choice = spec.get("models").map(|list| read_models(&list, names, models));
         let system = spec.get("system").map(|system| system.text().map(str::to_owned));
         let listed = spec.get("extensions").map(|list| AgentUses::read(&list, names, extensions, &USE));
-        let listed = AgentUses { name: document.name().map(str::to_owned), ..listed.unwrap_or_default() };
+        let name = document.name().map(str::to_owned);
+        let listed = AgentUses { name, ..listed.unwrap_or_else(AgentUses::none) };
         let used = listed.uses.iter().map(|each| each.used.clone()).collect();
         to_check.agents.push(listed);
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |policy| Policy::read(&policy));
@@ -195,6 +196,11 @@ fn read_models(list: &Cursor<'_>, names: &Names<'_>, models: &[Arc<ModelResource
 }
 
 impl<'a> AgentUses<'a> {
+    /// The extensions of a list that is not written.
+    pub(super) fn none() -> Self {
+        Self { name: None, uses: Vec::new(), complete: true }
+    }
+
     /// Reads a list, whose items have this schema.
     pub(super) fn read(
         list: &Cursor<'a>,

@@ -57,7 +57,7 @@ impl SwarmResource {
         let entry = spec.require("entryAgent").and_then(|entry| Some((names.resolve(&entry, agents)?, entry)));
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |policy| Policy::read(&policy));
         let listed = spec.get("extensions").map(|list| AgentUses::read(&list, names, extensions, &SWARM_USE));
-        let mut listed = listed.unwrap_or_default();
+        let mut listed = listed.unwrap_or_else(AgentUses::none);
         listed.uses.iter_mut().for_each(|each| each.used.covers = Covers::Swarm);
         let extensions = listed.uses.iter().map(|each| each.used.clone()).collect();
         to_check.of_swarm = listed;

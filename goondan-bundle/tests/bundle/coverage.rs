@@ -1,6 +1,7 @@
 //! GUARD-01: extensions of the swarm, and which agents guards cover.
 
 use goondan_bundle::{Bundle, Diagnostics, KnownExtension};
+use goondan_core::{MiddlewareDescriptor, MiddlewareKind};
 use goondan_covers::covers;
 use goondan_runtime::Covers;
 use serde_json::json;
@@ -10,10 +11,12 @@ use crate::fixture::{MODEL, bundle_of, code};
 /// Returns the extensions of the program: one that guards, one that asks agents, and another one.
 fn known() -> Vec<KnownExtension<'static>> {
     let known = |name| KnownExtension::new(name, json!({}));
-    let (mut guard, mut agents) = (known("guard"), known("agents"));
+    let (mut guard, mut agents, mut outer) = (known("guard"), known("agents"), known("outer"));
     guard.guard = true;
+    guard.middlewares = const { &[MiddlewareDescriptor::new(MiddlewareKind::ToolCall, "look")] };
+    outer.middlewares = const { &[MiddlewareDescriptor::new(MiddlewareKind::ToolCall, "push").before(&["guard"])] };
     agents.requires = &["agents"];
-    vec![guard, agents, known("other")]
+    vec![guard, agents, outer, known("other")]
 }
 
 fn extension(name: &str) -> String {
@@ -44,7 +47,7 @@ const OTHER: &str = "{ ref: Extension/other }";
 
 fn check(documents: &[String]) -> Result<Bundle, Diagnostics> {
     let mut all = vec![MODEL.to_owned()];
-    all.extend(["guard", "agents", "other"].map(extension));
+    all.extend(["guard", "agents", "outer", "other"].map(extension));
     all.extend(documents.iter().cloned());
     let all: Vec<_> = all.iter().map(String::as_str).collect();
     Bundle::check_with(bundle_of(&all).path(), &known())
@@ -68,7 +71,7 @@ fn all_agents_of_a_swarm_have_its_extensions_before_their_own() {
     let uses = format!("{GUARD}, {OTHER}");
     let documents = [agent("boss", AGENTS), agent("worker", ""), agent("alone", ""), swarm(&["boss", "worker"], &uses)];
     let alone = &documents[..2];
-    assert!(check(&[alone, &[swarm(&["boss", "worker"], &uses)]].concat()).unwrap().warnings().is_empty());
+    assert_eq!(warnings(&[alone, &[swarm(&["boss", "worker"], &uses)]].concat()), Vec::<String>::new());
     let errors = errors(&documents);
     let [(code, message, suggestion)] = &errors[..] else { panic!("{errors:?}") };
     assert_eq!(code, "E_GUARD_GAP");
@@ -159,4 +162,21 @@ fn a_guard_of_one_agent_that_lets_others_work_is_a_warning() {
     let expected = "the guard `guard` of `boss` does not guard what others do for it: they do not have it with the same \
                     settings: boss -> worker";
     assert_eq!(warnings(&documents), [expected]);
+}
+
+#[test]
+#[covers("GUARD-01", "ORDER-11")]
+fn no_layer_is_outside_of_a_guard_of_the_swarm() {
+    let outer = "{ ref: Extension/outer }";
+    let errors = errors(&[agent("boss", outer), swarm(&["boss"], GUARD)]);
+    let [(code, message, _)] = &errors[..] else { panic!("{errors:?}") };
+    assert_eq!(code, "E_EXT_ORDER");
+    assert!(message.contains("`guard` guards the swarm"), "{message}");
+    // In the list of the agent, the guard is inside.
+    check(&[agent("boss", &format!("{outer}, {GUARD}")), swarm(&["boss"], "")]).unwrap();
+    // A swarm without extensions hides no mistake.
+    let alone = "apiVersion: goondan.ai/v1\nkind: Swarm\nmetadata: { name: team }\n\
+                 spec: { agents: [ { ref: Agent/boss } ], entryAgent: Agent/boss }\n";
+    let errors = self::errors(&[agent("boss", outer), alone.to_owned()]);
+    assert!(errors[0].1.contains("`before = \"guard\"` names no extension"), "{errors:?}");
 }

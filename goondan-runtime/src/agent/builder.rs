@@ -462,7 +462,7 @@ fn check_covers(extension: &ExtensionSpec) -> Result<()> {
     if extension.covers != Covers::Reachable || extension.descriptor.guard {
         return Ok(());
     }
-    let error = Error::new(ErrorCode::EXT_GUARD, "the extension does not guard, so that it covers nobody else")
+    let error = Error::new(ErrorCode::EXT_GUARD, "the extension does not guard, so it cannot cover other agents")
         .suggest("write `#[goondan::extension(name = \"…\", guard)]`, or leave `covers` out");
     Err(error.at(&extension.name, "load"))
 }

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use crate::live::{Asker, within};
 use crate::ports::router::{AgentCall, Router};
 
-/// How long the end of a turn waits for the turns that are cancelled with it.
+/// The longest time that the end of a turn waits for the turns that are cancelled with it.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// A request of a turn that was interrupted: another turn may have been left open for it.

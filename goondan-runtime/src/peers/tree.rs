@@ -27,7 +27,7 @@ pub(crate) struct Asked {
     below: OnceLock<Box<Below>>,
 }
 
-/// What is below a turn in the tree.
+/// The requests below a turn in the tree.
 struct Below {
     numbers: Lock<Numbers>,
     spent: Arc<Spent>,

@@ -38,7 +38,7 @@ pub(super) struct StepCalls<'a> {
     pub(super) max_reply: ReplySize,
 }
 
-/// How far calls that run side by side have come.
+/// The progress of calls that run side by side.
 // D-45
 pub(super) struct SideBySide(Vec<AtomicU8>);
 

@@ -13,7 +13,7 @@ use crate::updates::{TurnUpdate, UpdateSender};
 /// The most events of the bus that are told in a row before the turn is polled, so that many do not hold it back.
 const IN_A_ROW: u32 = 32;
 
-/// How the turn of a stream is cancelled.
+/// Cancels the turn of a stream.
 pub(crate) struct Cancel {
     /// Cancels the turn that runs.
     pub(crate) running: Box<dyn Fn() + Send + Sync>,
