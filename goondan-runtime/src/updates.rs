@@ -9,7 +9,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::bus::QUEUE;
 
-/// Something that happened while a turn ran. [`TurnStream::next`] returns it.
+/// Something that happened while a turn ran. [`TurnStream::next`](crate::TurnStream::next)
+/// returns it.
 ///
 /// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has
 /// what counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one
@@ -94,7 +95,7 @@ pub enum TurnUpdate {
     /// model was asked come when its layers have returned. Those of a turn that goes on come from its first.
     Message(MessageEvent),
     /// Something that happened in the turn of another agent that this turn waits for: see
-    /// [`TurnStream::with_children`].
+    /// [`TurnStream::with_children`](crate::TurnStream::with_children).
     // D-40
     Child {
         /// The tool call that asked; `None` if a layer did.
@@ -104,7 +105,8 @@ pub enum TurnUpdate {
         /// The update. One of an agent that it asks is a `Child` in turn.
         update: Box<TurnUpdate>,
     },
-    /// An event of the conversation's bus: see [`TurnStream::with_events`].
+    /// An event of the conversation's bus: see
+    /// [`TurnStream::with_events`](crate::TurnStream::with_events).
     Emitted(Event),
     /// A turn, step or tool call began or ended, or a request to the model is repeated.
     Event(Arc<RuntimeEvent>),
