@@ -47,8 +47,8 @@ pub struct Policy {
     /// cut, and the model reads that. Defaults to 1 GB.
     // SIZE-01
     pub max_output_bytes: NonZeroU32,
-    /// How many tool calls of an answer run at the same time, if all of them only read or may run beside others.
-    /// Defaults to 16.
+    /// The number of tool calls of an answer that run at the same time, if all of them only read or may run beside
+    /// others. Defaults to 16.
     // SIZE-01
     pub max_parallel_calls: NonZeroU32,
     /// Whether the runtime event `step.started` contains the messages that the model is sent. Defaults to false,

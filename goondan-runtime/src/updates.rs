@@ -9,8 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::bus::QUEUE;
 
-/// Something that happened while a turn ran. [`TurnStream::next`](crate::TurnStream::next)
-/// returns it.
+/// Something that happened while a turn ran. [`TurnStream::next`](crate::TurnStream::next) returns it.
 ///
 /// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has
 /// what counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one
@@ -62,17 +61,18 @@ pub enum TurnUpdate {
         step: u32,
         /// Why.
         reason: String,
-        /// How long the model waits before it is asked again; `None` if the provider begins again by itself.
+        /// The time until the model is asked again; `None` if the provider begins again by itself.
         wait: Option<Duration>,
     },
-    /// How far a tool call is, as its handler said with [`ToolContext::progress`](goondan_core::ToolContext::progress).
+    /// The progress of a tool call, as its handler said with
+    /// [`ToolContext::progress`](goondan_core::ToolContext::progress).
     /// At most 20 a second are told of each call.
     Progress {
         /// The id of the call.
         call: ToolCallId,
-        /// How much is done.
+        /// The amount that is done.
         done: f64,
-        /// How much there is to do, if it is known.
+        /// The amount that there is to do, if it is known.
         total: Option<f64>,
         /// What the call is at.
         text: String,
@@ -105,8 +105,7 @@ pub enum TurnUpdate {
         /// The update. One of an agent that it asks is a `Child` in turn.
         update: Box<TurnUpdate>,
     },
-    /// An event of the conversation's bus: see
-    /// [`TurnStream::with_events`](crate::TurnStream::with_events).
+    /// An event of the conversation's bus: see [`TurnStream::with_events`](crate::TurnStream::with_events).
     Emitted(Event),
     /// A turn, step or tool call began or ended, or a request to the model is repeated.
     Event(Arc<RuntimeEvent>),
@@ -118,14 +117,20 @@ pub enum TurnUpdate {
 #[derive(Clone)]
 pub(crate) struct UpdateSender {
     updates: UnboundedSender<TurnUpdate>,
-    /// The number of updates of others that are not told yet.
-    waiting: Arc<AtomicUsize>,
-    /// Whether the turn of the stream is the one that runs.
-    runs: Arc<AtomicBool>,
-    /// Whether the caller wants the updates of the turns that the turn waits for.
-    wants_children: Arc<AtomicBool>,
-    /// Which of those turns this one is, if it is one.
+    state: Arc<StreamState>,
+    /// The turn that this one sends for, if it is not the one of the stream.
     child: Option<Arc<Child>>,
+}
+
+/// What the stream and all that send to it share.
+#[derive(Default)]
+struct StreamState {
+    /// The number of updates of others that are not told yet.
+    waiting: AtomicUsize,
+    /// Whether the turn of the stream is the one that runs.
+    runs: AtomicBool,
+    /// Whether the caller wants the updates of the turns that the turn waits for.
+    wants_children: AtomicBool,
 }
 
 /// A turn that another one waits for.
@@ -148,41 +153,41 @@ impl Child {
 }
 
 /// While it lives, the turn of a stream runs.
-pub(crate) struct Running(Arc<AtomicBool>);
+pub(crate) struct Running(Arc<StreamState>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        self.0.runs.store(false, Ordering::Release);
     }
 }
 
 impl UpdateSender {
     pub(crate) fn new(updates: UnboundedSender<TurnUpdate>) -> Self {
-        let (waiting, runs, wants_children) = Default::default();
-        Self { updates, waiting, runs, wants_children, child: None }
+        Self { updates, state: Arc::default(), child: None }
     }
 
     /// Lets the turns that the turn waits for tell their updates too.
     pub(crate) fn want_children(&self) {
-        self.wants_children.store(true, Ordering::Relaxed);
+        self.state.wants_children.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether the turn of the stream is the one that runs.
     pub(crate) fn does_turn_run(&self) -> bool {
-        self.runs.load(Ordering::Acquire)
+        self.state.runs.load(Ordering::Acquire)
     }
 
-    /// Marks that the turn runs, until the guard is dropped.
-    pub(crate) fn turn_runs(&self) -> Running {
-        self.runs.store(true, Ordering::Release);
-        Running(Arc::clone(&self.runs))
+    /// Marks that the turn of the stream runs, until the guard is dropped. One that it waits for is another turn.
+    pub(crate) fn turn_runs(&self) -> Option<Running> {
+        self.child.is_none().then(|| {
+            self.state.runs.store(true, Ordering::Release);
+            Running(Arc::clone(&self.state))
+        })
     }
 
     /// Returns the sender for the turn of `agent`, which the turn waits for, if the caller wants its updates. `call`
     /// asks it, unless a layer does.
     pub(crate) fn of_child(&self, call: Option<&ToolCallId>, agent: &AgentName) -> Option<Self> {
-        self.wants_children.load(Ordering::Relaxed).then(|| Self {
-            runs: Arc::default(),
+        self.state.wants_children.load(Ordering::Relaxed).then(|| Self {
             child: Some(Arc::new(Child { call: call.cloned(), agent: agent.clone(), above: self.child.clone() })),
             ..self.clone()
         })
@@ -204,17 +209,17 @@ impl UpdateSender {
 
     /// Whether there is room for an update of others.
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) < QUEUE
+        self.state.waiting.load(Ordering::Relaxed) < QUEUE
     }
 
     /// Takes note that an update of others was told.
     pub(crate) fn has_told_counted(&self) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.state.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Sends an update of others.
     pub(crate) fn send_counted(&self, update: TurnUpdate) {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.state.waiting.fetch_add(1, Ordering::Relaxed);
         self.push(match &self.child {
             Some(child) => child.wrap(update),
             None => update,

@@ -166,6 +166,6 @@ async fn the_caller_is_not_listed_zero_is_the_default_timeout_and_a_blank_input_
         router.add(agent);
     }
     a.instance("x").await.unwrap().run("hello").await.unwrap();
-    let refused = "E_INPUT the input is empty";
-    assert_eq!(log.take(), [r#"others: ["b", "c"]"#, "answer", refused, refused, refused, "answer"]);
+    let (refused, own) = ("E_INPUT the input is empty", "of its own: E_INPUT E_INPUT E_INPUT");
+    assert_eq!(log.take(), [r#"others: ["b", "c"]"#, "answer", refused, refused, refused, own, "answer"]);
 }

@@ -1,12 +1,10 @@
 //! D-45: calls of one answer that run side by side.
 
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 
 use conformance_extensions::asking::Questioning;
 use conformance_extensions::beside::Beside;
-use goondan::agent::{AgentBuilder, TurnStream};
+use goondan::agent::AgentBuilder;
 use goondan::conversation::Role;
 use goondan::decision::Decision;
 use goondan::event::AgentEvent;
@@ -14,11 +12,10 @@ use goondan::middleware::FinishReason;
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::{Agent, BoxFuture, Result, json};
 use goondan_covers::{both_linkages, covers};
-use tokio::task::yield_now;
 
 use crate::asking::results;
 use crate::linkage::Extended;
-use crate::support::Log;
+use crate::support::{Log, run_for};
 
 /// A model that calls these tools in one answer, with the numbers 1, 2 and so on.
 struct Calling(Vec<&'static str>, AtomicUsize);
@@ -107,18 +104,6 @@ async fn a_call_starts_only_when_a_handler_before_it_can_ask_nothing_more() {
     let at = |line: &str| lines.iter().position(|other| other == line).unwrap();
     assert!(at("ask 1 ends") < at("pay 2 begins"), "{lines:?}");
     assert_eq!(lines.iter().filter(|line| line.ends_with("begins")).count(), 3, "{lines:?}");
-}
-
-/// Lets a turn run for so many rounds. Returns whether it has ended.
-async fn run_for(turn: &mut TurnStream, rounds: usize) -> bool {
-    for _ in 0..rounds {
-        let next = poll_fn(|cx| Poll::Ready(matches!(std::pin::pin!(turn.next()).poll(cx), Poll::Ready(None))));
-        if next.await {
-            return true;
-        }
-        yield_now().await;
-    }
-    false
 }
 
 /// Interrupted anywhere, a call that must not run twice does not.

@@ -1,14 +1,17 @@
 //! A log that extensions write to, and agents in one line.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
-use goondan::agent::AgentBuilder;
+use goondan::agent::{AgentBuilder, TurnStream};
 use goondan::middleware::TurnResult;
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::{Agent, BoxFuture, Result, Value};
 use serde::{Serialize, Serializer};
 use tempfile::NamedTempFile;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 
 /// The log of the extensions of one test. It is a file, because the extensions may be in a library, and its path in a
 /// config.
@@ -62,4 +65,19 @@ impl Model for SilentModel {
         self.0.notify_one();
         Box::pin(std::future::pending())
     }
+}
+
+/// Lets a turn run for so many rounds, in each of which everything else runs too. Returns whether it has ended.
+pub(crate) async fn run_for(turn: &mut TurnStream, rounds: usize) -> bool {
+    for _ in 0..rounds {
+        let ended = poll_fn(|cx| {
+            let mut next = std::pin::pin!(turn.next());
+            Poll::Ready(matches!(next.as_mut().poll(cx), Poll::Ready(None)))
+        });
+        if ended.await {
+            return true;
+        }
+        yield_now().await;
+    }
+    false
 }

@@ -34,8 +34,9 @@ pub(super) fn check(coverage: &Coverage, resources: &Resources, to_check: &ToChe
     let (mut warnings, mut reported) = (Vec::new(), BTreeSet::new());
     let agents = to_check.agents.iter().filter_map(|listed| Some((listed, agent(resources, listed.name.as_deref()?)?)));
     for (listed, agent) in agents {
-        let ways = coverage.ways_from(&agent.name);
-        for guard in coverage.guards_of(&agent.name) {
+        let guards = coverage.guards_of(&agent.name);
+        let ways = if guards.is_empty() { Vec::new() } else { coverage.ways_from(&agent.name) };
+        for guard in guards {
             let Some(each) = listed.uses.iter().find(|each| each.used.target.name == guard.extension) else { continue };
             let lacks = |way: &&Vec<&AgentName>| way.last().is_some_and(|last| lacks(resources, last, &each.used));
             let mut gaps = ways.iter().filter(lacks);

@@ -118,30 +118,36 @@ pub(crate) static ANSWER: MapSchema = MapSchema {
     ],
 };
 
+const USE_REF: FieldSchema = FieldSchema {
+    name: "ref",
+    required: true,
+    example: "ref: \"Extension/<name>\"",
+    about: "The extension.",
+    field_type: FieldType::Reference(Kind::Extension),
+};
+
+const USE_CONFIG: FieldSchema = FieldSchema {
+    name: "config",
+    required: false,
+    example: "config: { … }",
+    about: "Settings for this use, which replace those of the extension key by key.",
+    field_type: FieldType::Object,
+};
+
+const USE_ON_ERROR: FieldSchema = FieldSchema {
+    name: "onError",
+    required: false,
+    example: "onError: abort",
+    about: "What a failure of its middlewares means: `abort` fails what they wrap, `skip` goes on without them. Defaults to `abort`.",
+    field_type: FieldType::Choice(&["abort", "skip"]),
+};
+
 pub(crate) static USE: MapSchema = MapSchema {
     about: "The use of an extension by an agent.",
     fields: &[
-        FieldSchema {
-            name: "ref",
-            required: true,
-            example: "ref: \"Extension/<name>\"",
-            about: "The extension.",
-            field_type: FieldType::Reference(Kind::Extension),
-        },
-        FieldSchema {
-            name: "config",
-            required: false,
-            example: "config: { … }",
-            about: "Settings for this agent, which replace those of the extension key by key.",
-            field_type: FieldType::Object,
-        },
-        FieldSchema {
-            name: "onError",
-            required: false,
-            example: "onError: abort",
-            about: "What a failure of its middlewares means: `abort` fails what they wrap, `skip` goes on without them. Defaults to `abort`.",
-            field_type: FieldType::Choice(&["abort", "skip"]),
-        },
+        USE_REF,
+        USE_CONFIG,
+        USE_ON_ERROR,
         FieldSchema {
             name: "covers",
             required: false,
@@ -154,29 +160,7 @@ pub(crate) static USE: MapSchema = MapSchema {
 
 pub(crate) static SWARM_USE: MapSchema = MapSchema {
     about: "The use of an extension by all agents of a swarm.",
-    fields: &[
-        FieldSchema {
-            name: "ref",
-            required: true,
-            example: "ref: \"Extension/<name>\"",
-            about: "The extension.",
-            field_type: FieldType::Reference(Kind::Extension),
-        },
-        FieldSchema {
-            name: "config",
-            required: false,
-            example: "config: { … }",
-            about: "Settings for the swarm, which replace those of the extension key by key.",
-            field_type: FieldType::Object,
-        },
-        FieldSchema {
-            name: "onError",
-            required: false,
-            example: "onError: abort",
-            about: "What a failure of its middlewares means, as in the list of an agent.",
-            field_type: FieldType::Choice(&["abort", "skip"]),
-        },
-    ],
+    fields: &[USE_REF, USE_CONFIG, USE_ON_ERROR],
 };
 
 pub(crate) static SWARM: MapSchema = MapSchema {

@@ -89,6 +89,7 @@ impl LocalRouter {
     /// Returns the instance that a call is for, opened if it is not.
     async fn instance(&self, call: &AgentCall) -> Result<Instance> {
         let agent = self.find(&call.target)?;
+        // The turn checks that too, whatever its router is; here, a notice is refused before it is accepted.
         agent.inner.spec().check_guards(&call.target, &call.event)?;
         agent.instance_for_others(call.instance.clone()).await
     }

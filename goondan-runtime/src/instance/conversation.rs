@@ -72,6 +72,7 @@ impl OpenConversation {
         let stored = agent.store.open(&slot.id).await?;
         let states = Arc::new(States::new(stored.state));
         let (base, interrupted, journal) = (stored.base, stored.interrupted, stored.journal);
+        let is_interrupted = interrupted.is_some();
         let mut journaled =
             JournaledConversation::new(&slot.id, base, interrupted, journal, Arc::clone(&states), &agent.observers)?;
         let owner = Arc::downgrade(&agent) as Weak<dyn AgentUpcalls>;
@@ -79,6 +80,9 @@ impl OpenConversation {
         let upcalls = Upcalls { agent: owner, instance, reloads: Arc::clone(&agent.reload_listener) };
         let bus = Bus::new(Handle::current());
         let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), upcalls);
+        if is_interrupted {
+            services.inbox.may_have_ephemeral();
+        }
         let services = Arc::new(services);
         listeners.attach(&services.bus);
         let spec = agent.spec();
@@ -158,7 +162,7 @@ impl OpenConversation {
         let mut until_cancelled = pin!(slot.cancelled());
         // From here on `InstanceSlot::cancel` reaches the turn.
         until_cancelled.as_mut().enable();
-        let streams = waiter.updates.as_ref().map(UpdateSender::turn_runs);
+        let streams = waiter.updates.as_ref().and_then(UpdateSender::turn_runs);
         let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(&info), streams);
         let cause = services.bus.enter_turn(&info);
         let used = RequestUsage::new(Asked::of(waiter.spent, waiter.updates.clone()));
@@ -205,9 +209,8 @@ impl OpenConversation {
         if stored.is_ok() && !is_suspended(&outcome) {
             stored = journaled.end_turn(&ended).await;
         }
-        if stored.is_ok() && !is_suspended(&outcome) && (used.asked.has_ephemeral() || info.resumption > 0) {
-            // An earlier run of the turn may have asked for them.
-            forget(&self.generation.spec, &info.turn).await;
+        if stored.is_ok() && !is_suspended(&outcome) && services.inbox.take_ephemeral() {
+            Box::pin(forget(&self.generation.spec, &info.turn)).await;
         }
         drop(in_turn);
         if stored.is_ok() {
@@ -319,7 +322,7 @@ impl OpenConversation {
 
     /// Deletes the conversations that an open turn, which is over now, may have asked for.
     async fn forget(&self, turn: Option<TurnId>) {
-        if let Some(turn) = turn {
+        if let Some(turn) = turn.filter(|_| self.services.inbox.take_ephemeral()) {
             Box::pin(forget(&self.generation.spec, &turn)).await;
         }
     }

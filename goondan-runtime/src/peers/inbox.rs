@@ -25,6 +25,8 @@ struct Answers {
     /// Those that it waited for when it was interrupted.
     // D-40
     left: Vec<Left>,
+    /// Whether the open turn may have asked for conversations for one request alone.
+    has_ephemeral: bool,
 }
 
 /// Capacity of an inbox for one answer that is outstanding. Returned by [`Inbox::reserve`]; dropping it frees the
@@ -34,7 +36,19 @@ pub(crate) struct Reservation(Option<Arc<Inbox>>);
 impl Inbox {
     /// Forgets what was asked in the turn before.
     pub(crate) fn turn_begins(&self) {
-        self.0.lock().asked.clear();
+        let mut answers = self.0.lock();
+        answers.asked.clear();
+        answers.has_ephemeral = false;
+    }
+
+    /// Takes in that the open turn asks for a conversation for one request alone, or may have asked in another process.
+    pub(crate) fn may_have_ephemeral(&self) {
+        self.0.lock().has_ephemeral = true;
+    }
+
+    /// Returns whether the open turn, which is over now, may have asked for such conversations.
+    pub(crate) fn take_ephemeral(&self) -> bool {
+        std::mem::take(&mut self.0.lock().has_ephemeral)
     }
 
     /// Keeps a request of the open turn, which was interrupted.

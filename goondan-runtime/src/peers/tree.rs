@@ -3,7 +3,6 @@
 // D-40, WORK-01, WORK-02
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -32,7 +31,6 @@ struct Below {
     numbers: Lock<Numbers>,
     spent: Arc<Spent>,
     inbox: Arc<Inbox>,
-    has_ephemeral: AtomicBool,
     /// The requests whose futures were dropped before they had an answer.
     dropped: Lock<Vec<Unanswered>>,
     /// The cancelled ones.
@@ -64,7 +62,6 @@ impl Asked {
                 numbers: Lock::default(),
                 spent: Arc::new(Spent::below(self.above.clone())),
                 inbox: Arc::clone(inbox),
-                has_ephemeral: AtomicBool::new(false),
                 dropped: Lock::default(),
                 ending: Lock::default(),
             })
@@ -73,15 +70,9 @@ impl Asked {
 
     /// Returns the key of a conversation for one request alone.
     pub(super) fn ephemeral_key(&self, turn: &TurnInfo, place: Place<'_>, inbox: &Arc<Inbox>) -> Result<InstanceKey> {
-        let below = self.below(inbox);
-        below.has_ephemeral.store(true, Ordering::Relaxed);
-        let number = next_number(&mut below.numbers.lock(), format!("ephemeral/{place}"));
+        inbox.may_have_ephemeral();
+        let number = next_number(&mut self.below(inbox).numbers.lock(), format!("ephemeral/{place}"));
         InstanceKey::new(&format!("{}{place}/{number}", ephemeral_prefix(&turn.turn)))
-    }
-
-    /// Returns whether the turn has asked for such conversations.
-    pub(crate) fn has_ephemeral(&self) -> bool {
-        self.below.get().is_some_and(|below| below.has_ephemeral.load(Ordering::Relaxed))
     }
 
     /// Returns the id of the event for a request.

@@ -340,13 +340,7 @@ impl<'a, 't> StepRun<'a, 't> {
             let mut running = Vec::with_capacity(left.len());
             for (index, (request, interrupted)) in left.iter().zip(interrupted).enumerate() {
                 let place = Place { calls: &side_by_side, index };
-                running.push(run_beside(
-                    StepCalls { place: Some(place), ..calls },
-                    place,
-                    request,
-                    interrupted,
-                    &journal,
-                ));
+                running.push(run_beside(calls, place, request, interrupted, &journal));
             }
             for (request, outcome) in left.iter().zip(join_at_most(most, running).await) {
                 results.push(self.take_result(request, outcome, &mut waits)?);
@@ -468,10 +462,9 @@ async fn run_beside(
         place.ended(false);
         return outcome;
     }
-    let tools = calls.generation.registered.tools();
-    let waits_for_others = tools.get(&request.name).is_some_and(|(_, tool)| tool.effect != Effect::Read);
-    drop(tools);
-    let are_held = waits_for_others && place.turn_comes().await;
+    let only_reads =
+        calls.generation.registered.tools().get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
+    let are_held = !only_reads && place.turn_comes().await;
     let outcome = StepCalls { are_held, place: Some(place), ..calls }.run(request, journal).await;
     place.ended(outcome.waiting.is_some());
     outcome

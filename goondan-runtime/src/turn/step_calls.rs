@@ -49,6 +49,8 @@ pub(super) struct Place<'a> {
     pub(super) index: usize,
 }
 
+/// A call has not come to its core.
+const BEFORE: u8 = 0;
 /// A call has reached the core and asks nothing more, or it has ended.
 const PASSED: u8 = 1;
 /// A call waits for a decision.
@@ -56,7 +58,7 @@ const WAITS: u8 = 2;
 
 impl SideBySide {
     pub(super) fn new(calls: usize) -> Self {
-        Self((0..calls).map(|_| AtomicU8::new(0)).collect())
+        Self((0..calls).map(|_| AtomicU8::new(BEFORE)).collect())
     }
 
     fn set(&self, index: usize, state: u8) {
@@ -73,7 +75,7 @@ impl Place<'_> {
         // The calls are polled in their order, in one task: no waker is needed.
         poll_fn(|_| {
             let before = self.calls.0.iter().take(self.index).map(|call| call.load(Ordering::Relaxed));
-            let waits = before.map(|call| (call != 0).then_some(call == WAITS)).collect::<Option<Vec<_>>>();
+            let waits = before.map(|call| (call != BEFORE).then_some(call == WAITS)).collect::<Option<Vec<_>>>();
             waits.map_or(Poll::Pending, |waits| Poll::Ready(waits.contains(&true)))
         })
         .await

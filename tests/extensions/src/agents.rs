@@ -139,6 +139,14 @@ impl AskingOddly {
         for error in refused {
             self.log.write(format!("{} {}", error.code(), error.message()));
         }
+        let own = || AgentRequest::new("b").input("question").ephemeral();
+        let with_instance = own().instance(ctx.instance_key().clone());
+        let refused = [
+            agents.request(with_instance).await.unwrap_err(),
+            agents.request_later(own()).unwrap_err(),
+            agents.send(own()).await.unwrap_err(),
+        ];
+        self.log.write(format!("of its own: {}", refused.map(|error| error.code().to_string()).join(" ")));
         let silent = agents.request(AgentRequest::new("b").metadata("why", "a timer")).await;
         self.log.write(silent.map_or_else(|error| error.to_string(), |answer| answer.response));
         next.run(ctx).await

@@ -18,7 +18,7 @@ use super::conversation::OpenConversation;
 use super::input_lines::{InputLines, Line, decide_line};
 use super::reload::describe;
 use super::signals::{AFTER_INTERRUPT, Signal, Signals, TurnEnd};
-use super::{Work, principal};
+use super::{Work, cancel, principal};
 use crate::args::{RunArgs, UnansweredArg};
 use crate::outcome::Outcome;
 use crate::output::answer::{self, AnswerFormat};
@@ -228,19 +228,14 @@ impl<'a> Batch<'a> {
         let Self { conversation, args, signals, reloader, shown, shown_lines, lines, .. } = self;
         let instance = &conversation.instance;
         let event = work.event(instance).await?;
-        let cancel = async {
-            match &event {
-                Some(event) => instance.cancel(event).await,
-                None => Ok(false),
-            }
-        };
+        let cancelled = cancel(instance, event.as_ref());
         let turn = async {
             if args.stream {
-                return signals.run_turn(answer::stream(work.stream(instance)), args.grace(), cancel).await;
+                return signals.run_turn(answer::stream(work.stream(instance)), args.grace(), cancelled).await;
             }
             match work {
-                Work::Event(event) => signals.run_turn(instance.run(*event), args.grace(), cancel).await,
-                Work::Decide(decisions) => signals.run_turn(instance.decide(decisions), args.grace(), cancel).await,
+                Work::Event(event) => signals.run_turn(instance.run(*event), args.grace(), cancelled).await,
+                Work::Decide(decisions) => signals.run_turn(instance.decide(decisions), args.grace(), cancelled).await,
             }
         };
         let own = &instance.id().agent;
@@ -257,10 +252,8 @@ impl<'a> Batch<'a> {
             Either::Right(Either::Left(never) | Either::Right(never)) => match never {},
         };
         shown_lines.print_rest(shown, None, &Styled::new(false)).await;
-        if end.is_cut_short()
-            && let Some(event) = &event
-        {
-            instance.cancel(event).await?;
+        if end.is_cut_short() {
+            cancel(instance, event.as_ref()).await?;
         }
         match end {
             TurnEnd::Completed(result) => match self.decisions(&result) {

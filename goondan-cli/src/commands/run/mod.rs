@@ -100,6 +100,14 @@ impl Work {
     }
 }
 
+/// Cancels the turn of an event, if it is known. Returns whether there was one.
+async fn cancel(instance: &Instance, event: Option<&EventId>) -> Result<bool> {
+    match event {
+        Some(event) => instance.cancel(event).await,
+        None => Ok(false),
+    }
+}
+
 /// Returns who decides: the user of this process.
 pub(super) fn principal() -> Principal {
     let name = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));

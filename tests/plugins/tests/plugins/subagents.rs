@@ -63,7 +63,7 @@ fn tasks(texts: &[String]) -> Value {
 }
 
 #[both_linkages(start_paused = true)]
-#[covers("WORK-01", "D-45")]
+#[covers("D-40")]
 async fn tasks_run_at_once_and_their_results_keep_the_order() {
     let working = Working::default();
     let (mut chat, worker) = beside(&working, json!({ "atOnce": 16 })).await;
@@ -83,7 +83,6 @@ async fn tasks_run_at_once_and_their_results_keep_the_order() {
 }
 
 #[both_linkages(start_paused = true)]
-#[covers("WORK-01")]
 async fn a_failure_is_that_of_its_task() {
     let (mut chat, _worker) = beside(&Working::default(), json!({})).await;
     let answer = call(&mut chat, RUN, tasks(&["one".into(), "fail".into(), "three".into()])).await;
@@ -93,7 +92,6 @@ async fn a_failure_is_that_of_its_task() {
 }
 
 #[both_linkages]
-#[covers("WORK-01")]
 async fn tasks_are_for_agents_of_the_config_and_not_too_many() {
     let (mut chat, _worker) = beside(&Working::default(), json!({ "maxTasks": 2 })).await;
     let tools = chat.instance().tools().await.unwrap();
@@ -111,7 +109,6 @@ async fn tasks_are_for_agents_of_the_config_and_not_too_many() {
 
 /// An agent that works on a task gives none itself, unless the config lets it.
 #[both_linkages]
-#[covers("WORK-01")]
 async fn tasks_are_not_given_on_deeper_than_the_config_says() {
     for (max_depth, expected) in [(1, "gives no tasks"), (2, "deep")] {
         let router = LocalRouter::new();

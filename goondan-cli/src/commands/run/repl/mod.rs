@@ -33,12 +33,12 @@ use goondan::{Error, ErrorCode, Instance, Result};
 
 pub(crate) use terminal::Terminal;
 
-use super::Work;
 use super::background::heading;
 use super::conversation::OpenConversation;
 use super::files;
 use super::reload::describe_to_person;
 use super::signals::{Signal, Signals, TurnEnd};
+use super::{Work, cancel};
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
@@ -339,20 +339,13 @@ impl<'a> Repl<'a> {
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
         let reload = |outcome| reloaded.push(describe_to_person(outcome, &instance.id().agent, self.terminal.styled()));
-        let cancel = async {
-            match &event {
-                Some(event) => instance.cancel(event).await,
-                None => Ok(false),
-            }
-        };
-        let turn = self.signals.run_turn(view.watch(turn), self.args.grace(), cancel);
+        let cancelled = cancel(instance, event.as_ref());
+        let turn = self.signals.run_turn(view.watch(turn), self.args.grace(), cancelled);
         let end = self.reloader.while_running(turn, reload).await;
         let is_cancelled = end.is_cut_short() || matches!(end, TurnEnd::Completed(Ok(None)));
         if is_cancelled {
             view.finish()?;
-            if let Some(event) = &event {
-                instance.cancel(event).await?;
-            }
+            cancel(instance, event.as_ref()).await?;
         }
         reloaded.iter().for_each(output::eprint_styled);
         let outcome = match end {
