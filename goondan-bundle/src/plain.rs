@@ -20,8 +20,12 @@ pub fn read_yaml<T: DeserializeOwned + Send>(path: impl AsRef<Path>) -> Result<T
 
 /// As [`read_yaml`], for readers that collect diagnostics.
 pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Diagnostics> {
-    let text = source::read(path)?;
-    yaml::on_large_stack(path, || match yaml::one::<Option<T>>(path, &text, ErrorCode::CONFIG_SCHEMA) {
+    parse(path, &source::read(path)?)
+}
+
+/// As [`read_file`], of a file whose text is known.
+pub(crate) fn parse<T: DeserializeOwned + Send>(path: &Path, text: &str) -> Result<T, Diagnostics> {
+    yaml::on_large_stack(path, || match yaml::one::<Option<T>>(path, text, ErrorCode::CONFIG_SCHEMA) {
         Ok(Some(read)) => Ok(read),
         // Without the `Option` the parser would accept an empty file as an empty list.
         Ok(None) => {
@@ -29,6 +33,6 @@ pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Di
             Err(Diagnostic::parse_error(path, Place::START, message, suggestion).into())
         }
         // A file that is not even a tree is no YAML; any other does not fit `T`.
-        Err(mismatch) => Err(yaml::one::<Node>(path, &text, ErrorCode::CONFIG_PARSE).err().unwrap_or(mismatch)),
+        Err(mismatch) => Err(yaml::one::<Node>(path, text, ErrorCode::CONFIG_PARSE).err().unwrap_or(mismatch)),
     })?
 }

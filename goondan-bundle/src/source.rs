@@ -14,6 +14,11 @@ pub(crate) fn read(file: &Path) -> Result<String, Diagnostics> {
     text(file, bytes(file)?)
 }
 
+/// As [`read`], of a file that was opened at `path`.
+pub(crate) fn read_open(path: &Path, open: BundleFile) -> Result<String, Diagnostics> {
+    text(path, beginning(path, Ok(open))?)
+}
+
 /// As [`read`], for a file that may have nothing to do with bundles: `None` unless it seems to declare resources.
 pub(crate) fn read_if_resources(file: &Path) -> Result<Option<String>, Diagnostics> {
     let bytes = bytes(file)?;
@@ -23,8 +28,11 @@ pub(crate) fn read_if_resources(file: &Path) -> Result<Option<String>, Diagnosti
 /// The bytes of a file, cut one byte above the limit.
 fn bytes(file: &Path) -> Result<Vec<u8>, Diagnostics> {
     // Links are followed wherever they lead, because volumes of containers consist of them.
-    let bytes = BundleFile::open(file).and_then(|open| open.read_beginning(MAX_BYTES + 1));
-    bytes.map_err(|error| match error {
+    beginning(file, BundleFile::open(file))
+}
+
+fn beginning(file: &Path, opened: Result<BundleFile, BundleFileError>) -> Result<Vec<u8>, Diagnostics> {
+    opened.and_then(|open| open.read_beginning(MAX_BYTES + 1)).map_err(|error| match error {
         BundleFileError::Io(error) => Diagnostic::unreadable(file, &error).into(),
         _ => Diagnostic::parse_error(file, None, "this is not a file", "name a YAML file").into(),
     })

@@ -25,7 +25,11 @@ use std::path::Path;
 /// ```
 // SIZE-01
 #[derive(Debug)]
-pub struct BundleFile(File);
+pub struct BundleFile {
+    file: File,
+    /// Its length when it was opened.
+    length: u64,
+}
 
 impl BundleFile {
     /// Opens a file, of which it does not matter where links on the way lead.
@@ -37,8 +41,9 @@ impl BundleFile {
         check_regular(&fs::metadata(path)?)?;
         let file = File::open(path)?;
         // Another one could have been put there meanwhile.
-        check_regular(&file.metadata()?)?;
-        Ok(Self(file))
+        let opened = file.metadata()?;
+        check_regular(&opened)?;
+        Ok(Self { file, length: opened.len() })
     }
 
     /// Opens a file that is below `root`, also if there are links on the way.
@@ -59,13 +64,13 @@ impl BundleFile {
     fn is_below(&self, root: &Path, path: &Path) -> io::Result<bool> {
         // Linux knows where an open file is now, whatever happens to the directories on the way meanwhile.
         #[cfg(target_os = "linux")]
-        if let Ok(place) = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&self.0))) {
+        if let Ok(place) = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&self.file))) {
             return Ok(place.starts_with(root));
         }
         // Elsewhere, a program that changes a directory between two of these system calls is not noticed.
         Ok(path.starts_with(root)
             && path.canonicalize()? == path
-            && is_same(&self.0.metadata()?, &fs::symlink_metadata(path)?))
+            && is_same(&self.file.metadata()?, &fs::symlink_metadata(path)?))
     }
 
     /// Reads all of the file.
@@ -73,8 +78,7 @@ impl BundleFile {
     /// # Errors
     /// When it cannot be read, or has more than `limit` bytes. Of those, no more than the limit is read.
     pub fn read_whole(self, limit: u64) -> Result<Vec<u8>, BundleFileError> {
-        let size = self.0.metadata()?.len();
-        if size > limit {
+        if self.length > limit {
             return Err(BundleFileError::TooLarge(limit));
         }
         // It may grow while it is read, and some file systems do not know sizes.
@@ -87,14 +91,16 @@ impl BundleFile {
     /// # Errors
     /// When it cannot be read.
     pub fn read_beginning(self, limit: u64) -> Result<Vec<u8>, BundleFileError> {
-        let mut bytes = Vec::new();
-        self.0.take(limit).read_to_end(&mut bytes)?;
+        // With room for one byte more, its end is found without another buffer.
+        let room = self.length.saturating_add(1).min(limit);
+        let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+        self.file.take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Returns the open file.
     pub fn into_file(self) -> File {
-        self.0
+        self.file
     }
 }
 

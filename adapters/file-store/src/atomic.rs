@@ -38,15 +38,18 @@ pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
 
 /// Returns the content of a file, `None` if it does not exist.
 pub(super) fn read_existing(path: &StorePath) -> Result<Option<Vec<u8>>> {
-    let read = || -> io::Result<Vec<u8>> {
-        let (mut file, mut bytes) = (path.open(Access::Read)?, Vec::new());
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    match read() {
+    match path.open_to_read().and_then(|(file, length)| read_whole(file, length)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         read => read.map(Some).map_err(|error| io_error("read", path, error)),
     }
+}
+
+/// Returns the content of a file, whose length is known.
+pub(super) fn read_whole(file: File, length: u64) -> io::Result<Vec<u8>> {
+    // With room for one byte more, its end is found without another buffer.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default().saturating_add(1));
+    file.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens a file to read it.

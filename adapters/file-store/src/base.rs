@@ -142,6 +142,9 @@ pub(super) fn scan(
     let failed = |error| io_error("read", path, error);
     let mut loaded = LoadedBase::empty();
     after(&loaded);
+    if end == 0 {
+        return Ok(loaded);
+    }
     let file = match path.open(Access::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(loaded),
         file => file.map_err(failed)?,
@@ -187,7 +190,7 @@ pub(super) fn fingerprint(path: &StorePath) -> Result<Fingerprint> {
 /// Returns the bytes of the base after the first `start`, at most `len` of them and one more.
 pub(super) fn tail(path: &StorePath, start: u64, len: usize) -> Result<Vec<u8>> {
     let read = || -> io::Result<Vec<u8>> {
-        let (mut file, mut tail) = (path.open(Access::Read)?, Vec::new());
+        let (mut file, mut tail) = (path.open(Access::Read)?, Vec::with_capacity(len + 2));
         file.seek(SeekFrom::Start(start))?;
         file.take(len as u64 + 1).read_to_end(&mut tail)?;
         Ok(tail)

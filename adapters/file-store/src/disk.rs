@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
-use std::io::{Result, Seek, SeekFrom, Write};
+use std::io::Result;
 use std::sync::Arc;
 
 use super::path::{Access, StorePath};
@@ -86,7 +86,15 @@ impl Disk for RealDisk {
 }
 
 impl DiskFile for File {
+    #[cfg(unix)]
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        std::os::unix::fs::FileExt::write_all_at(self, bytes, at)
+    }
+
+    #[cfg(not(unix))]
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        use std::io::{Seek, SeekFrom, Write};
+
         self.seek(SeekFrom::Start(at))?;
         self.write_all(bytes)
     }

@@ -1,6 +1,7 @@
 //! The open `events.jsonl` of an instance: appends write whole records or nothing.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 use goondan_core::{Error, ErrorCode, Result};
@@ -16,7 +17,7 @@ const MAX_LEN: u64 = 1 << 30;
 /// The file, and the length of its valid part.
 #[derive(Debug)]
 pub(super) struct EventsFile {
-    path: StorePath,
+    path: PathBuf,
     file: Box<dyn DiskFile>,
     len: u64,
     /// The checksum of the records of the running turn.
@@ -34,7 +35,14 @@ impl EventsFile {
         let mut turn = Hasher::new();
         turn.update(&bytes[turn_start..]);
         // Bytes that an earlier process wrote may not be synced yet.
-        Ok(Self { path, file, len: bytes.len() as u64, turn, dirty_tail: false, unsynced: !bytes.is_empty() })
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            len: bytes.len() as u64,
+            turn,
+            dirty_tail: false,
+            unsynced: !bytes.is_empty(),
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -96,8 +104,13 @@ impl EventsFile {
 
 /// Returns the content of the file at `path`, empty if it does not exist.
 pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
-    check_length(path, atomic::len(path)?)?;
-    atomic::read(path)
+    let failed = |error| io_error("read", path, error);
+    let (file, length) = match path.open_to_read() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened.map_err(failed)?,
+    };
+    check_length(path, length)?;
+    atomic::read_whole(file, length).map_err(failed)
 }
 
 fn check_length(path: &Path, length: u64) -> Result<()> {
@@ -118,13 +131,12 @@ mod tests {
     #[test]
     fn bytes_of_a_failed_write_are_cut_before_the_next_append() {
         let dir = tempfile::tempdir().unwrap();
-        let file_path = StorePath::workspace(dir.path()).join("events.jsonl");
         let path = dir.path().join("events.jsonl");
         std::fs::write(&path, "one\n").unwrap();
         let file = |write| Box::new(OpenOptions::new().read(true).write(write).open(&path).unwrap());
         // With a read-only descriptor, both the write and the cut after it fail.
         let mut events = EventsFile {
-            path: file_path,
+            path: path.clone(),
             file: file(false),
             len: 4,
             turn: Hasher::new(),

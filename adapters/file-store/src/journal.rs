@@ -34,14 +34,15 @@ use super::{lines, state};
 pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit: Option<u64>) -> Result<Opened> {
     let (dir, mut lock) = Lock::take(instance, || dir.ops().create_dirs(dir.path()).map(|()| dir.clone()))?;
     lock.sign()?;
-    dir.check_names()?;
-    if let Err(error) = dir.path().make_private() {
+    // Only while it is opened: an open conversation has no more file handles than it needs.
+    let held = dir.hold();
+    held.check_names()?;
+    if let Err(error) = held.path().make_private() {
         tracing::warn!(dir = %dir.path().display(), %error, "the directory cannot be taken away from other users");
     }
-    dir.ops().create_dirs(&dir.messages())?;
-    let metadata = Metadata::read(&dir, instance)?;
-    let Recovered { messages, state, interrupted, rewound, ends_line, files } = recover(&dir, fsync)?;
-    let known = metadata.is_some();
+    held.ops().create_dirs(&held.messages())?;
+    let metadata = Metadata::read(&held, instance)?;
+    let Recovered { messages, state, interrupted, rewound, ends_line, files } = recover(&held, fsync)?;
     let metadata = match metadata {
         Some(metadata) => metadata,
         None => create_metadata(&dir, instance)?,
@@ -63,8 +64,8 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit:
         lock,
     };
     let status = if journal.running.is_some() { Status::Processing } else { Status::Idle };
-    if known || journal.running.is_some() {
-        journal.metadata.set_status(&journal.dir, status);
+    if journal.metadata.status() != status {
+        journal.metadata.set_status(&held, status);
     }
     let mut opened = Opened::new(workdir, Box::new(journal));
     (opened.base, opened.interrupted, opened.state) = (messages, interrupted, state);

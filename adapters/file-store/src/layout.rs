@@ -87,6 +87,11 @@ impl InstanceDir {
         Self { path: path.clone(), ops: FileOps::new(Arc::new(RealDisk)) }
     }
 
+    /// Returns the same directory, which stays open for what is done with it: see [`StorePath::hold`].
+    pub(super) fn hold(&self) -> Self {
+        Self { path: self.path.hold(), ops: self.ops.clone() }
+    }
+
     /// Fails if one of the names that opening the instance does not open is taken by something else, such as a link:
     /// a turn would find out too late.
     pub(super) fn check_names(&self) -> Result<()> {

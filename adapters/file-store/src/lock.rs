@@ -1,6 +1,6 @@
 //! Locks across processes: of an instance directory, for one journal at a time, and of a shared state.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 
 use goondan_core::{Error, ErrorCode, Result};
@@ -18,6 +18,8 @@ const MAX_ATTEMPTS: u32 = 1_000;
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
+    /// Which file it is.
+    locked: Metadata,
     path: StorePath,
     /// Whether the file names this process.
     signed: bool,
@@ -28,10 +30,15 @@ impl Lock {
     pub(super) fn at_once(path: &StorePath) -> Result<Option<Self>> {
         let file = path.open(Access::Create).map_err(|error| io_error("open", path, error))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self { file, path: path.clone(), signed: false })),
+            Ok(()) => Self::new(file, path.clone()).map(Some),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(io_error("lock", path, error)),
         }
+    }
+
+    fn new(file: File, path: StorePath) -> Result<Self> {
+        let locked = file.metadata().map_err(|error| io_error("read", &path, error))?;
+        Ok(Self { file, locked, path, signed: false })
     }
 
     /// Locks the instance whose directory `find` returns. The lock file is created unless it exists; nothing else is
@@ -58,7 +65,7 @@ impl Lock {
         for _ in 0..MAX_ATTEMPTS {
             let file = path.open(Access::Create).map_err(|error| io_error("open", path, error))?;
             file.lock().map_err(|error| io_error("lock", path, error))?;
-            let lock = Self { file, path: path.clone(), signed: false };
+            let lock = Self::new(file, path.clone())?;
             if lock.is_held()? {
                 return Ok(lock);
             }
@@ -81,7 +88,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(locked(instance, &mut file)),
             Err(TryLockError::Error(error)) => return Err(io_error("lock", &path, error)),
         }
-        let lock = Self { file, path, signed: false };
+        let lock = Self::new(file, path)?;
         // An earlier holder may have deleted the file. Then its lock excludes no other opener.
         Ok(lock.is_held()?.then_some(lock))
     }
@@ -107,8 +114,7 @@ impl Lock {
 
     /// Whether the path still leads to the locked file.
     fn is_held(&self) -> Result<bool> {
-        let held = self.file.metadata().and_then(|locked| self.path.leads_to(&locked));
-        held.map_err(|error| io_error("read", &self.path, error))
+        self.path.leads_to(&self.locked).map_err(|error| io_error("read", &self.path, error))
     }
 }
 

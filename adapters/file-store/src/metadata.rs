@@ -12,7 +12,7 @@ use super::layout::InstanceDir;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
-    /// Not read: the status that another process wrote before it ended says nothing about now.
+    /// The last one that was written. What another process wrote before it ended says nothing about now.
     #[serde(skip_deserializing)]
     status: Status,
     agent_name: String,
@@ -25,7 +25,7 @@ pub(super) struct Metadata {
 }
 
 /// What the instance is doing, for readers outside the process.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
     #[default]
@@ -48,7 +48,9 @@ impl Metadata {
             }
         };
         // Serde puts a member that is not deserialized among the unknown ones.
-        metadata.other.remove("status");
+        if metadata.other.remove("status").is_none_or(|status| status != "idle") {
+            metadata.status = Status::Processing;
+        }
         if metadata.agent_name == instance.agent.as_str() && metadata.instance_key == instance.key.as_str() {
             return Ok(Some(metadata));
         }
@@ -84,6 +86,11 @@ impl Metadata {
         if let Err(error) = self.encode(dir).and_then(|bytes| overwrite(dir, &bytes)) {
             tracing::warn!(error = %error.report(), "the status of an instance could not be written");
         }
+    }
+
+    /// Returns the status that was written last.
+    pub(super) fn status(&self) -> Status {
+        self.status
     }
 
     fn encode(&self, dir: &InstanceDir) -> Result<Vec<u8>> {

@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::known::KnownExtension;
 use crate::read::{Document, Names};
 use crate::resource::Resources;
-use crate::yaml::{Node, Value};
+use crate::yaml::{Node, Value, on_large_stack};
 
 impl Bundle {
     /// Reads a bundle, as [`Bundle::check`] does.
@@ -59,6 +59,11 @@ impl Bundle {
     }
 
     pub(super) fn open(path: &Path, reader: &Reader<'_>) -> Result<Self, Diagnostics> {
+        // Large for the script of a model too, which is read when the model is checked.
+        on_large_stack(path, || Self::open_here(path, reader))?
+    }
+
+    fn open_here(path: &Path, reader: &Reader<'_>) -> Result<Self, Diagnostics> {
         let Files { root, parsed, complete } = Files::open(path)?;
         let (resources, warnings, coverage) = read(&parsed, &root, complete, reader);
         let files = parsed.iter().map(|file| file.sink.file().to_owned()).collect();

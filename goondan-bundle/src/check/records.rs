@@ -9,6 +9,9 @@ use crate::resource::{Entry, Resources, ToCheck};
 
 /// Reports the records that must not be appended to. `documents` are the files of the bundle.
 pub(super) fn check(to_check: &ToCheck<'_>, resources: &Resources, root: &Path, documents: &[&Path]) {
+    if to_check.records.is_empty() {
+        return;
+    }
     let read_by_models = resources.models.iter().flat_map(|model| &model.files).map(PathBuf::as_path);
     let libraries = resources.extensions.iter().filter_map(|extension| match &extension.entry {
         Entry::Library(library) => Some(library.file.as_path()),

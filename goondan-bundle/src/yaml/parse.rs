@@ -1,5 +1,7 @@
 //! The YAML parser: its limits, the stack that it runs on, and its errors as diagnostics.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use goondan_core::ErrorCode;
@@ -72,16 +74,30 @@ fn options() -> Options {
     }
 }
 
-/// Runs `parse` on a thread whose stack is large enough for the parser.
+thread_local! {
+    /// Whether the stack of this thread is large enough for the parser.
+    static IS_LARGE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `parse` on a thread whose stack is large enough for the parser: on this one if it is such a thread, so that all
+/// files of a bundle are read on one.
 pub(crate) fn on_large_stack<T: Send>(file: &Path, parse: impl FnOnce() -> T + Send) -> Result<T, Diagnostics> {
     let failed = |why: &str| {
         let suggestion = "simplify the file, or try again when memory is free";
         Diagnostics::from(Diagnostic::parse_error(file, Place::START, why, suggestion))
     };
+    let panicked = |_| failed("the YAML parser failed on this file");
+    if IS_LARGE.get() {
+        return catch_unwind(AssertUnwindSafe(parse)).map_err(panicked);
+    }
+    let parse = || {
+        IS_LARGE.set(true);
+        parse()
+    };
     std::thread::scope(|scope| {
         let parser = std::thread::Builder::new().name("goondan-yaml".to_owned()).stack_size(STACK_BYTES);
         match parser.spawn_scoped(scope, parse) {
-            Ok(running) => running.join().map_err(|_| failed("the YAML parser failed on this file")),
+            Ok(running) => running.join().map_err(panicked),
             Err(error) => Err(failed(&format!("no thread could be started to read the file: {error}"))),
         }
     })

@@ -10,7 +10,7 @@ use crate::output;
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "goondan", &mut script);
+    clap_complete::generate(args.shell, &mut Args::whole_command(), "goondan", &mut script);
     output::print_data(script)
 }
 

@@ -34,6 +34,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The path of a workspace directory, or of something below it. It has no `AsRef<Path>`, so that the functions of
 /// `std::fs`, which follow links, do not accept it by mistake.
@@ -41,6 +42,16 @@ use std::path::{Path, PathBuf};
 pub struct StorePath {
     path: PathBuf,
     /// How many of its last components are below the workspace directory.
+    depth: usize,
+    /// A directory on the way that is open already.
+    held: Option<Arc<Held>>,
+}
+
+/// An open directory below a workspace.
+#[derive(Debug)]
+struct Held {
+    dir: File,
+    /// How many of the last components of its path are below the workspace directory.
     depth: usize,
 }
 
@@ -83,27 +94,49 @@ enum Reason {
 impl StorePath {
     /// The workspace directory `path`. It may be a link, and what is above it too.
     pub(super) fn workspace(path: &Path) -> Self {
-        Self { path: path.to_owned(), depth: 0 }
+        Self { path: path.to_owned(), depth: 0, held: None }
     }
 
     pub(super) fn join(&self, below: &str) -> Self {
-        Self { path: self.path.join(below), depth: self.depth + Path::new(below).components().count() }
+        let depth = self.depth + Path::new(below).components().count();
+        Self { path: self.path.join(below), depth, held: self.held.clone() }
+    }
+
+    /// Returns the path of a directory that stays open as long as the path, or one that is made of it, exists: what is
+    /// below it is reached from there. A directory that is moved meanwhile is still the one that is used.
+    pub(super) fn hold(&self) -> Self {
+        let held = system::hold(self).map(|dir| Arc::new(Held { dir, depth: self.depth }));
+        Self { held, ..self.clone() }
     }
 
     /// Returns the path with `suffix` appended to its last component.
     pub(super) fn with_suffix(&self, suffix: &str) -> Self {
         let mut path = self.path.clone().into_os_string();
         path.push(suffix);
-        Self { path: path.into(), depth: self.depth }
+        Self { path: path.into(), depth: self.depth, held: self.held_above(self.depth) }
     }
 
     /// Returns the directory that holds it. Above the workspace directory, links are followed.
     pub(super) fn parent(&self) -> Option<Self> {
         let path = self.path.parent().filter(|parent| !parent.as_os_str().is_empty())?;
-        Some(Self { path: path.to_owned(), depth: self.depth.saturating_sub(1) })
+        Some(Self { path: path.to_owned(), depth: self.depth.saturating_sub(1), held: self.held_above(self.depth) })
+    }
+
+    /// Returns the directory that is held if it is above what is so many components below the workspace directory.
+    fn held_above(&self, depth: usize) -> Option<Arc<Held>> {
+        self.held.clone().filter(|held| held.depth < depth)
     }
 
     pub(super) fn open(&self, access: Access) -> io::Result<File> {
+        self.open_found(access).map(|(file, _)| file)
+    }
+
+    /// Opens a file to read it, and returns its length too.
+    pub(super) fn open_to_read(&self) -> io::Result<(File, u64)> {
+        self.open_found(Access::Read).map(|(file, found)| (file, found.len()))
+    }
+
+    fn open_found(&self, access: Access) -> io::Result<(File, Metadata)> {
         let file = system::open(self, access)?;
         let found = file.metadata()?;
         if !found.is_file() {
@@ -112,7 +145,7 @@ impl StorePath {
         if access != Access::Read && system::has_other_names(&found) {
             return Err(self.refused(Reason::HardLink));
         }
-        Ok(file)
+        Ok((file, found))
     }
 
     /// Returns what has this path, if anything.
@@ -157,7 +190,9 @@ impl StorePath {
     /// Returns the paths of what is in the directory, in no order.
     pub(super) fn entries(&self) -> io::Result<Vec<Self>> {
         let names = system::names(self)?;
-        Ok(names.into_iter().map(|name| Self { path: self.path.join(name), depth: self.depth + 1 }).collect())
+        let depth = self.depth + 1;
+        let entry = |name| Self { path: self.path.join(name), depth, held: self.held.clone() };
+        Ok(names.into_iter().map(entry).collect())
     }
 
     pub(super) fn create_dir(&self) -> io::Result<()> {
@@ -202,9 +237,15 @@ impl StorePath {
 
     /// Returns the workspace directory and the components below it.
     fn split(&self) -> (&Path, impl Iterator<Item = &Path>) {
-        let workspace = self.path.ancestors().nth(self.depth).unwrap_or(&self.path);
-        let below = self.path.strip_prefix(workspace).unwrap_or(Path::new(""));
+        let (workspace, below) = self.split_at(0);
         (workspace, below.components().map(|component| Path::new(component.as_os_str())))
+    }
+
+    /// Returns the directory on the way that is so many components below the workspace directory, and the path below
+    /// it.
+    fn split_at(&self, depth: usize) -> (&Path, &Path) {
+        let above = self.path.ancestors().nth(self.depth.saturating_sub(depth)).unwrap_or(&self.path);
+        (above, self.path.strip_prefix(above).unwrap_or(Path::new("")))
     }
 }
 

@@ -6,6 +6,11 @@ use std::path::PathBuf;
 
 use super::{Access, Found, Reason, Refused, StorePath};
 
+/// Nothing can be opened relative to a directory here.
+pub(super) fn hold(_: &StorePath) -> Option<File> {
+    None
+}
+
 pub(super) fn open(path: &StorePath, access: Access) -> io::Result<File> {
     check_above(path)?;
     match find(path) {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
+#[cfg(target_os = "linux")]
+use nix::fcntl::{OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::{Mode, SFlag, fstatat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
@@ -18,6 +20,10 @@ use super::{Access, Found, Reason, Refused, StorePath};
 
 const PRIVATE_FILE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_CLOEXEC);
+
+pub(super) fn hold(path: &StorePath) -> Option<File> {
+    open_dir(path).ok().map(File::from)
+}
 
 pub(super) fn open(path: &StorePath, access: Access) -> io::Result<File> {
     let flags = match access {
@@ -29,7 +35,7 @@ pub(super) fn open(path: &StorePath, access: Access) -> io::Result<File> {
     };
     // Non-blocking, because opening a pipe would wait. It changes nothing for a regular file.
     let flags = flags | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    at(path, |dir, name| openat(dir, name, flags, PRIVATE_FILE)).map(File::from)
+    open_below(path, flags, PRIVATE_FILE).map(File::from)
 }
 
 pub(super) fn find(path: &StorePath) -> io::Result<Found> {
@@ -89,7 +95,36 @@ pub(super) fn has_other_names(found: &Metadata) -> bool {
 
 fn open_dir(path: &StorePath) -> io::Result<OwnedFd> {
     let follow = if path.depth == 0 { OFlag::empty() } else { OFlag::O_NOFOLLOW };
-    at(path, |dir, name| openat(dir, name, DIRECTORY | follow, Mode::empty()))
+    open_below(path, DIRECTORY | follow, Mode::empty())
+}
+
+/// Opens what has this path.
+fn open_below(path: &StorePath, flags: OFlag, mode: Mode) -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    match open_in_one(path, flags, mode) {
+        // The walk says why, and does without a call that older systems, and sandboxes, refuse.
+        Err(error) if !matches!(error, Errno::ENOENT | Errno::EEXIST) => {}
+        opened => return Ok(opened?),
+    }
+    at(path, |dir, name| openat(dir, name, flags, mode))
+}
+
+/// As the walk of [`at`], with one call of the kernel for all directories on the way.
+#[cfg(target_os = "linux")]
+fn open_in_one(path: &StorePath, flags: OFlag, mode: Mode) -> nix::Result<OwnedFd> {
+    // The kernel refuses a mode where no file can be made.
+    let mode_of_new = if flags.contains(OFlag::O_CREAT) { mode } else { Mode::empty() };
+    let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
+    let how = OpenHow::new().flags(flags).mode(mode_of_new).resolve(resolve);
+    if let Some(held) = &path.held {
+        let (_, below) = path.split_at(held.depth);
+        return openat2(&held.dir, if below.as_os_str().is_empty() { Path::new(".") } else { below }, how);
+    }
+    let (workspace, below) = path.split_at(0);
+    if below.as_os_str().is_empty() {
+        return openat(AT_FDCWD, workspace, flags, mode);
+    }
+    openat2(&openat(AT_FDCWD, workspace, DIRECTORY, Mode::empty())?, below, how)
 }
 
 /// Calls `act` with the open directory that holds `path`, and the name in it.
@@ -97,8 +132,22 @@ fn at<T, E: Into<io::Error>>(
     path: &StorePath,
     act: impl FnOnce(BorrowedFd<'_>, &Path) -> Result<T, E>,
 ) -> io::Result<T> {
+    let act = |dir: BorrowedFd<'_>, name: &Path| {
+        act(dir, name).map_err(|error| refused(path, error.into(), Reason::NotAFile))
+    };
     let (workspace, mut below) = path.split();
-    let Some(mut name) = below.next() else { return act(AT_FDCWD, workspace).map_err(Into::into) };
+    let Some(mut name) = below.next() else { return act(AT_FDCWD, workspace) };
+    if let (Some(held), Some(name)) = (&path.held, path.file_name())
+        && held.depth + 1 == path.depth
+    {
+        return act(held.dir.as_fd(), Path::new(name));
+    }
+    #[cfg(target_os = "linux")]
+    if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+        && let Ok(dir) = open_in_one(&parent, DIRECTORY, Mode::empty())
+    {
+        return act(dir.as_fd(), Path::new(name));
+    }
     let mut dir = openat(AT_FDCWD, workspace, DIRECTORY, Mode::empty())?;
     let mut reached = workspace.to_owned();
     for next in below {
@@ -107,7 +156,7 @@ fn at<T, E: Into<io::Error>>(
             .map_err(|error| refused(&reached, error.into(), Reason::NotADirectory))?;
         name = next;
     }
-    act(dir.as_fd(), name).map_err(|error| refused(path, error.into(), Reason::NotAFile))
+    act(dir.as_fd(), name)
 }
 
 /// Returns the error to report when `path` is not opened because of what it is. Systems differ in the codes for it.

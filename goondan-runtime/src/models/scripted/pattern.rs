@@ -1,10 +1,11 @@
 //! The `when` patterns of a script: checked when they are read, compiled at their first use.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use goondan_core::{Error, ErrorCode, Result};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
 use regex_automata::nfa::thompson::{BuildError, NFA};
+use regex_syntax::hir::Hir;
 
 /// A regular expression that the input must match.
 ///
@@ -14,6 +15,7 @@ use regex_automata::nfa::thompson::{BuildError, NFA};
 #[derive(Clone, Debug)]
 pub(super) struct InputPattern {
     pattern: String,
+    read: Arc<Hir>,
     compiled: OnceLock<PikeVM>,
 }
 
@@ -26,8 +28,8 @@ impl InputPattern {
     /// # Errors
     /// When `pattern` is not a regular expression.
     pub(super) fn new(pattern: String) -> Result<Self, Box<regex_syntax::Error>> {
-        regex_syntax::parse(&pattern).map_err(Box::new)?;
-        Ok(Self { pattern, compiled: OnceLock::new() })
+        let read = Arc::new(regex_syntax::parse(&pattern).map_err(Box::new)?);
+        Ok(Self { pattern, read, compiled: OnceLock::new() })
     }
 
     /// Returns whether the pattern matches `input` or a part of it.
@@ -51,7 +53,8 @@ impl InputPattern {
 
     fn compile(&self) -> Result<PikeVM, Box<BuildError>> {
         let limit = NFA::config().nfa_size_limit(Some(LARGEST));
-        PikeVM::builder().thompson(limit).build(&self.pattern).map_err(Box::new)
+        let program = NFA::compiler().configure(limit).build_from_hir(&self.read);
+        program.and_then(PikeVM::new_from_nfa).map_err(Box::new)
     }
 }
 
