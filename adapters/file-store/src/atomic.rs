@@ -38,7 +38,7 @@ pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
 
 /// Returns the content of a file, `None` if it does not exist.
 pub(super) fn read_existing(path: &StorePath) -> Result<Option<Vec<u8>>> {
-    match path.open_to_read().and_then(|(file, length)| read_whole(file, length)) {
+    match path.open_with_length(Access::Read).and_then(|(file, length)| read_whole(file, length)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         read => read.map(Some).map_err(|error| io_error("read", path, error)),
     }

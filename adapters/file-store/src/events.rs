@@ -9,7 +9,7 @@ use goondan_core::{Error, ErrorCode, Result};
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
-use super::path::StorePath;
+use super::path::{Access, StorePath};
 
 /// The maximum length of the file, which is read as a whole.
 const MAX_LEN: u64 = 1 << 30;
@@ -105,7 +105,7 @@ impl EventsFile {
 /// Returns the content of the file at `path`, empty if it does not exist.
 pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
     let failed = |error| io_error("read", path, error);
-    let (file, length) = match path.open_to_read() {
+    let (file, length) = match path.open_with_length(Access::Read) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         opened => opened.map_err(failed)?,
     };

@@ -282,10 +282,14 @@ impl FileJournal {
 
     /// Makes the files complete that people read, of an instance that is closed. The journal has all of it.
     fn complete_files(&mut self) -> Result<()> {
+        let is_done = |files: &JournalFiles| files.base.is_complete && files.is_state_filed;
+        if matches!(self.health, Health::Good) && is_done(&self.files) {
+            return Ok(());
+        }
         self.lock.check()?;
         self.read_again()?;
         let (dir, files) = (&self.dir, &mut self.files);
-        if files.base.is_complete && files.is_state_filed {
+        if is_done(files) {
             return Ok(());
         }
         let standing = Standing::read(dir)?;
@@ -399,7 +403,7 @@ impl Journal for FileJournal {
 impl Drop for FileJournal {
     fn drop(&mut self) {
         // A turn that is dropped is interrupted. The more of it is written, the more can be recovered.
-        if matches!(self.health, Health::Poisoned(_)) {
+        if matches!(self.health, Health::Poisoned(_)) || self.buffer.is_empty() {
             return;
         }
         if let Err(error) = self.flush_now(Durability::Flushed) {

@@ -69,6 +69,11 @@ pub fn workspace_id(name: &str) -> String {
     id.chars().take(128).collect()
 }
 
+const RUNTIME_EVENTS: &str = "runtime-events.jsonl";
+
+/// The file that was full.
+const OLD_RUNTIME_EVENTS: &str = "runtime-events.1.jsonl";
+
 /// The directory of one instance: the paths of its files, and the operations that write them.
 #[derive(Clone, Debug)]
 pub(super) struct InstanceDir {
@@ -95,7 +100,9 @@ impl InstanceDir {
     /// Fails if one of the names that opening the instance does not open is taken by something else, such as a link:
     /// a turn would find out too late.
     pub(super) fn check_names(&self) -> Result<()> {
-        for path in [self.runtime_events(), self.old_runtime_events()] {
+        // Held, because both are in it.
+        let messages = self.messages().hold();
+        for path in [messages.join(RUNTIME_EVENTS), messages.join(OLD_RUNTIME_EVENTS)] {
             path.len().map_err(|error| io_error("open", &path, error))?;
         }
         let workdir = self.path.join("workspace");
@@ -131,12 +138,11 @@ impl InstanceDir {
     }
 
     pub(super) fn runtime_events(&self) -> StorePath {
-        self.path.join("messages/runtime-events.jsonl")
+        self.messages().join(RUNTIME_EVENTS)
     }
 
-    /// The file that was full.
     pub(super) fn old_runtime_events(&self) -> StorePath {
-        self.path.join("messages/runtime-events.1.jsonl")
+        self.messages().join(OLD_RUNTIME_EVENTS)
     }
 
     pub(super) fn workdir(&self) -> PathBuf {

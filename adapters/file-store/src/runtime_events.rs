@@ -90,8 +90,7 @@ impl OpenFile {
     /// Opens or creates the file. If its last line is partial, ends it, so that the next line does not become part of
     /// it.
     fn at_end(path: &StorePath) -> IoResult<Self> {
-        let mut file = path.open(Access::Append)?;
-        let mut len = file.seek(SeekFrom::End(0))?;
+        let (mut file, mut len) = path.open_with_length(Access::Append)?;
         let mut last = [b'\n'];
         if len > 0 {
             file.seek(SeekFrom::End(-1))?;

@@ -113,7 +113,7 @@ impl FileStore {
             Error::new(ErrorCode::STORE_IO, format!("`{}` is not a directory for a store", dir.display()))
                 .caused_by(error)
         })?;
-        if workspace.exists() && !workspace.is_dir() {
+        if workspace.metadata().is_ok_and(|found| !found.is_dir()) {
             let message = format!("{} exists, but is not a directory", workspace.display());
             return Err(Error::new(ErrorCode::STORE_IO, message).suggest("choose another place, or move the file away"));
         }

@@ -128,15 +128,11 @@ impl StorePath {
     }
 
     pub(super) fn open(&self, access: Access) -> io::Result<File> {
-        self.open_found(access).map(|(file, _)| file)
+        self.open_with_length(access).map(|(file, _)| file)
     }
 
-    /// Opens a file to read it, and returns its length too.
-    pub(super) fn open_to_read(&self) -> io::Result<(File, u64)> {
-        self.open_found(Access::Read).map(|(file, found)| (file, found.len()))
-    }
-
-    fn open_found(&self, access: Access) -> io::Result<(File, Metadata)> {
+    /// As [`open`](Self::open), and returns the length of the file too.
+    pub(super) fn open_with_length(&self, access: Access) -> io::Result<(File, u64)> {
         let file = system::open(self, access)?;
         let found = file.metadata()?;
         if !found.is_file() {
@@ -145,7 +141,7 @@ impl StorePath {
         if access != Access::Read && system::has_other_names(&found) {
             return Err(self.refused(Reason::HardLink));
         }
-        Ok((file, found))
+        Ok((file, found.len()))
     }
 
     /// Returns what has this path, if anything.
