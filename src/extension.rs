@@ -1,5 +1,5 @@
-//! What an extension is to the runtime: its descriptor, the handle through which it registers and acts, and what
-//! `#[init]` can ask about its conversation ([`InitContext`]).
+//! An extension for the runtime: its descriptor, the handle through which it registers and acts, and questions of
+//! `#[init]` about its conversation ([`InitContext`]).
 //!
 //! [`#[goondan::extension]`](macro@crate::extension) generates the [`Extension`] implementation. Every function of
 //! an extension can take the [`ExtensionApi`], through which it registers, keeps state, emits events and writes to

@@ -57,7 +57,7 @@ impl<'a, W: MakeWriter<'a>> MakeWriter<'a> for Masking<W> {
     }
 }
 
-/// Writes whole lines, of which the layer makes one for each event.
+/// Writes whole lines. The layer makes one for each event.
 struct MaskedLines<W>(W);
 
 impl<W: io::Write> io::Write for MaskedLines<W> {

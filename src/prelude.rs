@@ -1,4 +1,4 @@
-//! What nearly every extension imports: `use goondan::prelude::*;`.
+//! The imports of nearly every extension: `use goondan::prelude::*;`.
 //!
 //! The attributes of functions are here so that editors show their documentation; they have a meaning only inside
 //! [`#[goondan::extension]`](macro@crate::extension).

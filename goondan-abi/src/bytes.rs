@@ -197,7 +197,7 @@ pub(crate) unsafe fn answer(output: *mut Buffer, work: impl FnOnce() -> Result<O
 /// Passes an error of `owner` to the other binary.
 pub(crate) fn error_buffer(error: Error, owner: &str) -> Buffer {
     let error = WireError(error);
-    // An error consists of text, numbers and names, all of which serialize.
+    // An error consists of text, numbers and names, which all serialize.
     let buffer = Buffer::bytes(serde_json::to_vec(&error).unwrap_or_default());
     error.drop_of(owner);
     buffer

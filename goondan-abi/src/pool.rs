@@ -49,7 +49,7 @@ impl<T> Pooled<T> {
     }
 
     /// # Safety
-    /// `raw` must have been returned by [`Pooled::into_raw`], and must not be used otherwise from now on.
+    /// `raw` must have been returned by [`Pooled::into_raw`], and must not be used otherwise afterwards.
     pub(crate) unsafe fn from_raw(raw: *mut T) -> Self {
         // SAFETY: The caller guarantees a pointer of `into_raw`, which is not null.
         Self(unsafe { NonNull::new_unchecked(raw) })

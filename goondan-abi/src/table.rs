@@ -15,7 +15,8 @@
 //!   cannot report it returns its most harmless value.
 //! - A handle is opaque to the side that did not create it.
 //! - Contexts and results do not cross as a whole: JSON is used for the single fields that are read or written.
-//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores what
+//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores
+//! what
 //!   it does not know, and passes it on unchanged in what it writes back.
 
 use core::ffi::c_void;
@@ -205,9 +206,9 @@ pub struct ObjectTable {
     pub call: unsafe extern "C" fn(data: *mut c_void, call: *const c_void, input: Text) -> Future,
     /// Drops the object. Called once, after all futures of the object were dropped.
     pub drop: unsafe extern "C" fn(data: *mut c_void),
-    /// Since 1.1, and only of a tool; may be null. Writes the presentation of a call for people as JSON: `line`, and if present
-    /// `outcome` (`failed`, `words`) and `output`. `call` is JSON: the arguments in `args`, and once the call has
-    /// ended with a reply, that in `reply`, as [`REPLY`] describes it. Not called after `drop`.
+    /// Since 1.1, and only of a tool; may be null. Writes the presentation of a call for people as JSON: `line`, and if
+    /// present `outcome` (`failed`, `words`) and `output`. `call` is JSON: the arguments in `args`, and once the call
+    /// has ended with a reply, that in `reply`, as [`REPLY`] describes it. Not called after `drop`.
     pub present: Option<unsafe extern "C" fn(data: *mut c_void, call: Text, output: *mut Buffer) -> i32>,
 }
 
@@ -357,8 +358,9 @@ pub struct HostTable {
     pub run_next: unsafe extern "C" fn(call: *const c_void) -> Future,
     /// Sends a request to another agent and waits for the response. `request` is JSON with `target`, `input`,
     /// `instanceKey`, `timeout` (`secs`, `nanos`), `metadata`; the output is JSON with `target` and `response`.
-    /// A request to a model has `model` instead, an object with its `name`, or without for the agent's own, and `input`,
-    /// `system`, `options`, `timeout`. Its output has `model`, `response`, and `usage` if the model reports it.
+    /// A request to a model has `model` instead, an object with its `name`, or without for the agent's own, and
+    /// `input`, `system`, `options`, `timeout`. Its output has `model`, `response`, and `usage` if the model reports
+    /// it.
     pub run_request: unsafe extern "C" fn(call: *const c_void, request: Text) -> Future,
     /// Sends a request to another agent without waiting. The output is the correlation id of the request, as text.
     pub run_request_later: unsafe extern "C" fn(call: *const c_void, request: Text, output: *mut Buffer) -> i32,
@@ -394,13 +396,13 @@ pub struct HostTable {
 pub struct HostTable1_2 {
     /// The functions of version 1.0.
     pub base: HostTable,
-    /// Since 1.2. Shows something to the person, and emits the event `extension.shown`. `shown` is JSON with its `type`:
-    /// `note` has `text`; `status` has `id` and `text`; `list` has `id`, `title` and `items` with `state` (`open`,
-    /// `active`, `done`, `failed`) and `text`; `difference` has `diff`. A missing id is empty.
+    /// Since 1.2. Shows something to the person, and emits the event `extension.shown`. `shown` is JSON with its
+    /// `type`: `note` has `text`; `status` has `id` and `text`; `list` has `id`, `title` and `items` with `state`
+    /// (`open`, `active`, `done`, `failed`) and `text`; `difference` has `diff`. A missing id is empty.
     pub extension_show: unsafe extern "C" fn(handle: *const c_void, shown: Text),
 }
 
-/// The table of a host of version 1.3 or later: that of 1.2, and what was added behind it.
+/// The table of a host of version 1.3 or later: the table of 1.2, and additions behind it.
 #[repr(C)]
 pub struct HostTable1_3 {
     /// The functions of version 1.2.
@@ -408,7 +410,7 @@ pub struct HostTable1_3 {
     /// Since 1.3. Asks the person a live question, which is JSON as in the field `ask`, and waits for the answer. The
     /// output is the JSON value of the answer. Tools only.
     pub run_ask: unsafe extern "C" fn(call: *const c_void, question: Text) -> Future,
-    /// Since 1.3. Sets a reviewer of the answer of the step, which the host owns from now on, whatever the status.
+    /// Since 1.3. Sets a reviewer of the answer of the step, which the host then owns, whatever the status.
     /// Pieces of the answer are told before its verdict if `after_streaming` is 1. Before `run_next`, and steps only.
     ///
     /// Each call of the reviewer has the answer as `input`: JSON with its `content`, as in a message, and if present
@@ -421,11 +423,11 @@ pub struct HostTable1_3 {
         after_streaming: u32,
         error: *mut Buffer,
     ) -> i32,
-    /// Since 1.3. Sets a transformer of the text of the step's answer, which the host owns from now on, whatever the
+    /// Since 1.3. Sets a transformer of the text of the step's answer, which the host then owns, whatever the
     /// status. Before `run_next`, and steps only.
     pub run_transform:
         unsafe extern "C" fn(call: *const c_void, transformer: *const Transformer, error: *mut Buffer) -> i32,
-    /// Since 1.3. Registers a masker of inputs, which the host owns from now on, whatever the status: a transformer
+    /// Since 1.3. Registers a masker of inputs, which the host then owns, whatever the status: a transformer
     /// whose
     /// `piece` gets each text of an input as a whole. `end` is not called.
     pub extension_mask_inputs:

@@ -25,7 +25,7 @@ pub struct Agents {
     purpose: Purpose,
 }
 
-/// What agents are built for.
+/// The purpose of building agents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Run,

@@ -30,7 +30,7 @@ pub struct KnownExtension<'a> {
 pub enum ConfigSchema {
     /// This one.
     Value(Value),
-    /// What this function returns.
+    /// The value that this function returns.
     Function(SchemaFn),
 }
 

@@ -63,7 +63,7 @@ pub struct Declared {
 pub struct DeclaredTool {
     /// The full name.
     pub name: String,
-    /// What the tool does, for the model.
+    /// The description of the tool, for the model.
     pub description: String,
     /// The JSON Schema of its arguments; `None` if the library does not contain it.
     pub parameters: Option<Value>,

@@ -1,4 +1,4 @@
-//! How a command ended, and the exit code for it.
+//! The end of a command, and the exit code for it.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ const SUSPENDED: u8 = 3;
 /// Ended by Ctrl-C: 128 plus the number of SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// How a command that returned no error ended.
+/// The end of a command that returned no error.
 pub(crate) enum Outcome {
     Done,
     /// At least one turn failed, or something is left to repair.

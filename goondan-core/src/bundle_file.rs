@@ -32,7 +32,7 @@ pub struct BundleFile {
 }
 
 impl BundleFile {
-    /// Opens a file, of which it does not matter where links on the way lead.
+    /// Opens a file, wherever links on the way lead.
     ///
     /// # Errors
     /// When it cannot be opened, or is no regular file.

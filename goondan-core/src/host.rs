@@ -1,4 +1,5 @@
-//! What the runtime and `goondan-abi` use of the contract beyond the facade. No other crate should use this module.
+//! The part of the contract that the runtime and `goondan-abi` use beyond the facade. No other crate should use this
+//! module.
 
 /// The limit of nesting.
 pub mod depth {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::depth;
 
-/// How important a log line is.
+/// The importance of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LogLevel {

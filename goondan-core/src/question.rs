@@ -40,7 +40,7 @@ pub struct Question {
     /// The JSON Schema of the value that is expected. `None` for any value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// How long a decision is waited for, in milliseconds; `None` without an end. Then the call is rejected.
+    /// The longest wait for a decision, in milliseconds; `None` without an end. Then the call is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<u64>,
     /// The effect of another input of a person meanwhile.
@@ -59,8 +59,8 @@ const MAX_TEXT: usize = 16 * 1024;
 const MAX_SCHEMA: usize = 64 * 1024;
 const MAX_URL: usize = 8 * 1024;
 
-/// The answer to a question where nobody can be asked: a front end without a person, such as `goondan run` in a pipe, takes
-/// it. A program decides itself.
+/// The answer to a question where nobody can be asked: a front end without a person, such as `goondan run` in a pipe,
+/// takes it. A program decides itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -142,12 +142,12 @@ fn type_of(schema: &Value) -> Option<&str> {
     }
 }
 
-/// Whether a schema is that of a secret.
+/// Whether a schema describes a secret.
 fn is_secret(schema: &Value) -> bool {
     schema.get("format").is_some_and(|format| format == "password")
 }
 
-/// Whether a schema, or one within it, is that of a secret.
+/// Whether a schema, or one within it, describes a secret.
 fn has_secret(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => is_secret(schema) || members.values().any(has_secret),
@@ -226,15 +226,16 @@ impl Question {
         Self::new(text).expecting_schema(json!({ "type": "string" }))
     }
 
-    /// A question that a secret text answers, which [`Secret`](crate::Secret) reads. It is not shown while it is typed, and
-    /// stored nowhere: if the process ends before the call has run, the question is asked again. A secret of fewer than 8
-    /// characters cannot be masked elsewhere.
+    /// A question that a secret text answers, which [`Secret`](crate::Secret) reads. It is not shown while it is typed,
+    /// and stored nowhere: if the process ends before the call has run, the question is asked again. A secret of fewer
+    /// than 8 characters cannot be masked elsewhere.
     // ASK-04
     pub fn for_secret(text: impl Into<String>) -> Self {
         Self::new(text).expecting_schema(json!({ "type": "string", "format": "password", "writeOnly": true }))
     }
 
-    /// A question that lets the person open an address, and that is answered when they have done what is to be done there.
+    /// A question that lets the person open an address, and that is answered when they have done what is to be done
+    /// there.
     // ASK-04
     pub fn for_address(text: impl Into<String>, url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..Self::new(text) }
@@ -285,8 +286,8 @@ impl Question {
         secrets
     }
 
-    /// Fails if the question of a handler is too large to be asked, or if it lets a person open something else than a web
-    /// page: a handler may pass on the words of a server.
+    /// Fails if the question of a handler is too large to be asked, or if it lets a person open something else than a
+    /// web page: a handler may pass on the words of a server.
     ///
     /// # Errors
     /// `E_TOOL_ASKS`, or `E_VALUE_DEPTH` with the place.
@@ -398,7 +399,7 @@ pub struct AskedQuestion {
     pub by: QuestionId,
     /// The question.
     pub question: Question,
-    /// How many decisions the turn had when it was asked: those are about an earlier question.
+    /// The number of decisions that the turn had when it was asked: those are about an earlier question.
     #[serde(default)]
     pub after: usize,
     /// Whether the handler of the tool has asked it, and not a layer.

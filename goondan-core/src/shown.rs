@@ -1,4 +1,4 @@
-//! What an extension shows to the person, apart from messages.
+//! Updates of extensions for the person, apart from messages.
 // SHOW-01
 
 use std::fmt;
@@ -38,7 +38,7 @@ pub enum Shown {
         /// The text; of more than 2,000 characters, the first ones are shown.
         text: String,
     },
-    /// What the extension does now, in one line of at most 200 characters.
+    /// The current work of the extension, in one line of at most 200 characters.
     Status {
         /// The id, which may be empty: a status takes the place of the one with the same id.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -53,7 +53,7 @@ pub enum Shown {
         id: String,
         /// The title, in one line.
         title: String,
-        /// The items, of which 100 are shown; without any, the list is taken away.
+        /// The items, 100 at most; without any, the list is taken away.
         items: Vec<ShownItem>,
     },
     /// A difference of texts.
@@ -97,7 +97,7 @@ pub enum ItemState {
     Other,
 }
 
-/// What an extension has shown: the payload of the event `extension.shown`.
+/// An update of an extension for the person: the payload of the event `extension.shown`.
 ///
 /// ```
 /// use goondan::event::ExtensionShown;
@@ -119,7 +119,7 @@ pub struct ExtensionShown {
     /// The turn in which it was shown; `None` between turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<TurnId>,
-    /// What it shows: masked, shortened, and without control characters.
+    /// The update: masked, shortened, and without control characters.
     pub shown: Shown,
 }
 
@@ -127,7 +127,7 @@ impl ExtensionShown {
     /// The name of the event with this payload.
     pub const NAME: &str = "extension.shown";
 
-    /// What `extension` shows between turns.
+    /// An update of `extension` between turns.
     pub fn new(extension: ExtensionName, shown: Shown) -> Self {
         Self { extension, turn_id: None, shown }
     }
@@ -139,7 +139,7 @@ impl Shown {
         Self::Note { text: text.into() }
     }
 
-    /// What the extension does now. Front ends show it until the end of the turn.
+    /// The current work of the extension. Front ends show it until the end of the turn.
     pub fn status(text: impl Into<String>) -> Self {
         Self::Status { id: String::new(), text: text.into() }
     }

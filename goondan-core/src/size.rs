@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What a value counts beside its text. It takes more in memory, and less where it is written.
+/// The size of a value beside its text. It takes more in memory, and less where it is written.
 pub(crate) const VALUE: usize = 16;
 
 /// Returns the size of a value, whose depth was checked before.

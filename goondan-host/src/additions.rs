@@ -1,4 +1,4 @@
-//! What a changed bundle can do that the running one cannot.
+//! Abilities that a changed bundle has and the running one lacks.
 // TREE-01
 
 use std::collections::BTreeSet;

@@ -38,7 +38,7 @@ pub(crate) struct Current {
     pub(crate) agents: Vec<Agent>,
 }
 
-/// How a drain ended.
+/// The outcome of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
@@ -77,8 +77,8 @@ impl Host {
     }
 
     /// Adds an observer of all conversations, also of agents that a reload adds:
-    /// [`AgentBuilder::observer`](goondan_runtime::AgentBuilder::observer) says what it is told. It is told of the turns
-    /// that begin from now on.
+    /// [`AgentBuilder::observer`](goondan_runtime::AgentBuilder::observer) says what it is told. It is told of the
+    /// turns that begin later.
     // OBSERVE-01
     pub fn observe(&self, observer: impl Observer) {
         let observer: Arc<dyn Observer> = Arc::new(observer);

@@ -12,8 +12,8 @@ use goondan_runtime::{Instance, InstanceId};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-/// How long a conversation stays open after its last handle was dropped, so that the next message of a user finds it
-/// open.
+/// The time that a conversation stays open after its last handle was dropped, so that the next message of a user finds
+/// it open.
 const IDLE: Duration = Duration::from_secs(300);
 
 /// The open conversations of a host.

@@ -25,14 +25,14 @@ use crate::race::{Either, race};
 /// [`Reloader::changed`] between them and [`Reloader::while_running`] meanwhile.
 ///
 /// A reload changes what agents say and how they work. It does not let them do more outside: a bundle that adds a
-/// command, a library, a host or a directory is not taken, and [`OpenError::Adds`] says what it adds. After a person has
-/// agreed, [`Reloader::accept`] takes it. A new build of a library that is in use is no addition.
+/// command, a library, a host or a directory is not taken, and [`OpenError::Adds`] says what it adds. After a person
+/// has agreed, [`Reloader::accept`] takes it. A new build of a library that is in use is no addition.
 // TREE-01
 pub struct Reloader {
     host: Host,
-    /// What the last reload would have added.
+    /// The abilities that the last reload would have added.
     waiting: Capabilities,
-    /// What the next reload may add.
+    /// The abilities that the next reload may add.
     accepted: Capabilities,
     /// `None` in one that reloads on demand only.
     watched: Option<Watch>,
@@ -44,7 +44,7 @@ struct Watch {
     requests: Option<ReloadRequests>,
 }
 
-/// What a reload did.
+/// The outcome of a reload.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct HostReload {
@@ -64,8 +64,8 @@ impl Host {
     /// requests of extensions.
     ///
     /// # Errors
-    /// `E_EXT_RUNTIME` when the system starts no thread; `E_RELOAD_TAKEN` while something else receives the requests, such
-    /// as another reloader that watches.
+    /// `E_EXT_RUNTIME` when the system starts no thread; `E_RELOAD_TAKEN` while something else receives the requests,
+    /// such as another reloader that watches.
     // LEGACY-CHANGESET-04
     pub fn watch(&self) -> Result<Reloader> {
         let mut watched = Watch { files: Files::watch(watched_files(self))?, requests: None };

@@ -169,7 +169,7 @@ fn as_member(mut schema: Value) -> Map<String, Value> {
     object
 }
 
-/// Makes references to the whole schema refer to it as that of the member.
+/// Makes references to the whole schema refer to it as the schema of the member.
 fn refer_to_member(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

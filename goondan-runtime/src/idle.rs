@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 /// and message events are ignored. A new member needs no change of those who use it.
 #[derive(Debug)]
 pub struct IdleRun<F> {
-    /// What stays the same during the turn.
+    /// The data that stays the same during the turn.
     pub scope: TurnInfo,
     /// The conversation.
     pub conversation: Conversation,

@@ -26,7 +26,7 @@ pub struct MemoryStore {
     instances: Arc<Lock<IdMap<InstanceId, MemoryInstance>>>,
     /// The working directories of tools, created when a tool first needs one.
     workdirs: Arc<Workdirs>,
-    /// What the conversations of each extension share.
+    /// The state that the conversations of each extension share.
     shared: Arc<States>,
     /// Whether extensions get directories.
     with_directories: bool,
@@ -75,7 +75,7 @@ struct EndedTurns {
     order: VecDeque<EventId>,
 }
 
-/// How many of them are kept.
+/// The most of them that are kept.
 // ONCE-01
 const ENDED_TURNS: usize = 256;
 
@@ -294,7 +294,7 @@ struct MemoryJournal {
     store: MemoryStore,
     instance: InstanceId,
     turn: Option<OpenTurn>,
-    /// What was recorded of the open turn by this journal.
+    /// The records of the open turn by this journal.
     records: Vec<TurnRecord>,
 }
 

@@ -9,42 +9,42 @@ use goondan_core::host::ReplySize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// How many steps a turn may have; then it ends with `max_steps`. Defaults to 32.
+    /// The most steps of a turn; then it ends with `max_steps`. Defaults to 32.
     // D-22
     pub max_steps_per_turn: NonZeroU32,
-    /// How often in a row a step or a tool call is run again because a middleware asks for it. Defaults to 3.
+    /// The most retries in a row of a step or a tool call that a middleware runs again. Defaults to 3.
     pub max_retries: u32,
-    /// How often a turn is gone on with after an interruption without coming any further; then it fails with
+    /// The most resumptions of a turn that come no further than the one before; then it fails with
     /// `E_TURN_RESUMED_TOO_OFTEN`, such as a turn that ends its process each time. Defaults to 5.
     // RESUME-01
     pub max_resumptions: u32,
-    /// How long the handler of a tool call may take; then the call ends with `E_TOOL_TIMEOUT` and the turn continues.
+    /// The longest time of a tool call's handler; then the call ends with `E_TOOL_TIMEOUT` and the turn continues.
     /// Defaults to 120 s.
     // TIME-01
     pub tool_timeout: Duration,
-    /// How long a model call may take. Defaults to 10 minutes.
+    /// The longest time of a model call. Defaults to 10 minutes.
     // TIME-01
     pub model_timeout: Duration,
-    /// How long a turn may take, including its middlewares. Defaults to 30 minutes.
+    /// The longest time of a turn, including its middlewares. Defaults to 30 minutes.
     // TIME-01
     pub turn_timeout: Duration,
-    /// How long the `#[init]` of an extension may take; then the conversation does not open. Defaults to 30 s.
+    /// The longest time of the `#[init]` of an extension; then the conversation does not open. Defaults to 30 s.
     // TIME-01
     pub init_timeout: Duration,
-    /// How long the code of a layer may take before its `next`, and again after it, if failures of its extension are
+    /// The longest time of a layer's code before its `next`, and again after it, if failures of its extension are
     /// skipped; then the layer is skipped. The time of the layers inside does not count. Defaults to 120 s.
     // FAIL-01
     pub layer_timeout: Duration,
-    /// How many characters of a tool's error message the model reads. Defaults to 1000.
+    /// The most characters of a tool's error message that the model reads. Defaults to 1000.
     // F-TOOL
     pub error_message_limit: usize,
-    /// How many bytes of text and JSON the result of a tool call may have; all of a larger one is in a file in the
-    /// working directory, and the model reads an excerpt. The results of one answer together have eight times as much
-    /// at most. Defaults to 512 kB.
+    /// The most bytes of text and JSON in the result of a tool call; all of a larger one is in a file in the working
+    /// directory, and the model reads an excerpt. The results of one answer together have eight times as much at most.
+    /// Defaults to 512 kB.
     // SIZE-01
     pub max_result_bytes: NonZeroU32,
-    /// How many bytes the files in the working directory that hold whole outputs may have together. What does not fit is
-    /// cut, and the model reads that. Defaults to 1 GB.
+    /// The most bytes of the files in the working directory that hold whole outputs, together. The rest is cut, and the
+    /// model reads that. Defaults to 1 GB.
     // SIZE-01
     pub max_output_bytes: NonZeroU32,
     /// The number of tool calls of an answer that run at the same time, if all of them only read or may run beside

@@ -58,8 +58,8 @@ pub(crate) struct Described {
     pub(crate) schema: Option<Arc<Schema>>,
 }
 
-/// How many different items of one name are stored. The limit bounds the memory for an extension that describes its
-/// tool differently in each instance, for which sharing saves nothing.
+/// The most different items of one name that are stored. The limit bounds the memory for an extension that describes
+/// its tool differently in each instance, for which sharing saves nothing.
 const VARIANTS: usize = 8;
 
 impl SharedTools {

@@ -1,4 +1,4 @@
-//! What the extensions of a conversation show to the person: told to what watches the turn and on the bus, a bounded
+//! Updates of a conversation's extensions for the person: sent to the observers of the turn and on the bus, a bounded
 //! number in a time, and never stored.
 // SHOW-01
 
@@ -12,14 +12,14 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::bus::{Bus, Chain};
 
-/// How long what was shown may wait.
+/// The longest wait of an update.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// How many are told at once in that time.
+/// The most that are sent at once in that time.
 const AT_ONCE: usize = 16;
-/// How many wait for its end, of those that take the place of others, and of those that do not.
+/// The most that wait for its end: updates that replace others, and those that do not.
 const WAITING: usize = 64;
 
-/// What watches a turn, and is told what is shown.
+/// An observer of a turn, which receives the updates.
 pub(crate) trait Watching: Send + Sync {
     /// Whether it wants to know.
     fn wants_shown(&self) -> bool;
@@ -29,7 +29,7 @@ pub(crate) trait Watching: Send + Sync {
     fn show(&self, shown: &ExtensionShown);
 }
 
-/// What is shown in one conversation. Handles that extensions keep hold it beyond its end, where nobody is told.
+/// The updates of one conversation. Handles that extensions keep hold it beyond its end, where it has no observers.
 pub(crate) struct Showing {
     bus: Bus,
     state: Lock<State>,
@@ -37,19 +37,19 @@ pub(crate) struct Showing {
 
 #[derive(Default)]
 struct State {
-    /// What watches the turn that runs.
+    /// The observer of the running turn.
     watching: Option<Weak<dyn Watching>>,
     /// When the interval began, if there was one.
     since: Option<Instant>,
-    /// How many were told at once in it.
+    /// The number that were sent at once in it.
     at_once: usize,
     waiting: VecDeque<Waiting>,
-    /// How many of them are told now.
+    /// The number of them that are sent now.
     due: usize,
     /// Whether a thread tells them. It tells too what becomes due meanwhile, so that the order is kept.
     is_telling: bool,
     has_timer: bool,
-    /// How many had no room.
+    /// The number that had no room.
     left_out: BTreeMap<ExtensionName, usize>,
 }
 
@@ -92,7 +92,7 @@ impl Showing {
         Arc::new(Self { bus, state: Lock::default() })
     }
 
-    /// Lets `watching` be told what is shown from now on, until it is dropped.
+    /// Sends later updates to `watching`, until it is dropped.
     pub(crate) fn watch(&self, watching: Weak<dyn Watching>) {
         self.state.lock().watching = Some(watching);
     }

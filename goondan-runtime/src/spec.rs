@@ -32,13 +32,13 @@ pub(super) struct AgentSpec {
     // CTX-10
     pub(super) hints: Map<String, Value>,
     pub(super) router: Option<Arc<dyn Router>>,
-    /// What `#[init]` is told of the program.
+    /// The facts about the program that `#[init]` receives.
     pub(super) opening: Opening,
     /// Masked as long as this exists. The last field: what has them is dropped before.
     pub(super) _secrets: Vec<Secret>,
 }
 
-/// What an agent's program says of the conversations that it opens.
+/// The facts that an agent's program adds to the conversations that it opens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Opening {
     /// Absolute.

@@ -17,7 +17,7 @@ pub(crate) struct States {
     moment: Arc<Moment>,
 }
 
-/// What all states of a conversation share about the turn.
+/// The moment of the turn, which all states of a conversation share.
 // RESUME-01
 #[derive(Debug, Default)]
 struct Moment {
@@ -264,7 +264,7 @@ impl StateCell {
 #[derive(Default)]
 pub(crate) struct TakenState {
     pub(crate) state: BTreeMap<ExtensionName, Value>,
-    /// How each was marked: the value at the newest fact, and whether it was changed while no turn ran.
+    /// The mark of each: the value at the newest fact, and whether it was changed while no turn ran.
     marks: Vec<(Arc<StateCell>, Option<Option<Value>>, bool)>,
 }
 

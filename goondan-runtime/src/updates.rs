@@ -74,7 +74,7 @@ pub enum TurnUpdate {
         done: f64,
         /// The amount that there is to do, if it is known.
         total: Option<f64>,
-        /// What the call is at.
+        /// The current work of the call.
         text: String,
     },
     /// The output of a tool call for people. The runtime event of the call follows, then its message, perhaps after
@@ -122,7 +122,7 @@ pub(crate) struct UpdateSender {
     child: Option<Arc<Child>>,
 }
 
-/// What the stream and all that send to it share.
+/// The state that the stream shares with all that send to it.
 #[derive(Default)]
 struct StreamState {
     /// The number of updates of others that are not told yet.

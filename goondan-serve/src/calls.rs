@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use goondan_core::{ErrorCode, Message, Part, RuntimeEvent, ToolCallId, ToolCallStatus, ToolResultPart, Wait};
 use serde_json::Value;
 
-/// Tells of each call once, when it runs or a person is asked about it: front ends count a call of which they know no
-/// result as unfinished, so one that is held is not told of before.
+/// Tells of each call once, when it runs or a person is asked about it: front ends count a call without a result
+/// as unfinished, so one that is held is not told of before.
 #[derive(Default)]
 pub(crate) struct Calls {
     /// Those that the model has asked for: the tool and the arguments.
@@ -58,7 +58,7 @@ impl Calls {
         None
     }
 
-    /// Returns the tool and the arguments of a call, if it is to be told of now.
+    /// Returns the tool and the arguments of a call, if its update is due.
     pub(crate) fn tell(&mut self, id: &ToolCallId) -> Option<(String, Value)> {
         let call = self.asked.remove(id)?;
         self.told.insert(id.clone()).then_some(call)

@@ -66,7 +66,7 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES);
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     tokio::select! {
-        // Its failure is that of the client.
+        // Its failure is a failure of the client.
         _ = connection.as_mut() => return,
         _ = ending.changed() => {}
     }
@@ -74,7 +74,7 @@ async fn connection(stream: TcpStream, router: Router, mut ending: watch::Receiv
     let _ = connection.await;
 }
 
-/// Returns whether an error is that of one connection, which was gone before it was accepted.
+/// Returns whether an error belongs to one connection, which was gone before it was accepted.
 fn is_of_one(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

@@ -342,7 +342,7 @@ impl Turns {
         }
     }
 
-    /// Forgets the turns of a conversation, none of which runs.
+    /// Forgets the turns of a conversation that runs none.
     pub(crate) fn forget_all(&self, agent: &AgentName, key: &InstanceKey) {
         let mut known = self.turns.lock();
         let of_it = |id: &&TurnId| id.agent == *agent && id.key == *key;

@@ -9,7 +9,7 @@ use goondan_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How a turn ended. `goondan run --json` prints one for each turn.
+/// The end of a turn. `goondan run --json` prints one for each turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ impl TurnEnd {
         }
     }
 
-    /// The end of a turn that ended earlier, of which the outcome and the message with the answer are left.
+    /// The end of a turn that ended earlier, as far as it is left: the outcome and the message with the answer.
     #[cfg(feature = "runtime")]
     pub fn stored(ended: &goondan_runtime::store::EndedTurn, answer: Option<&goondan_core::Message>) -> Self {
         use goondan_runtime::store::TurnOutcome;
@@ -123,11 +123,11 @@ impl TurnEnd {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ErrorBody {
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// The stable code.
     pub code: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// The page that explains the code.
@@ -154,7 +154,7 @@ pub struct Background {
     pub agent: AgentName,
     /// The key of its instance.
     pub instance: InstanceKey,
-    /// What started it.
+    /// The source that started it.
     pub source: EventSource,
     /// The text of its input.
     pub input: Option<String>,

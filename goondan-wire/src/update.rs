@@ -1,4 +1,4 @@
-//! What happens while a turn runs, one object each.
+//! The updates of a running turn, one object each.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,22 +70,22 @@ pub enum Update {
         step_index: u32,
         /// Why.
         reason: String,
-        /// How long the model waits before it is asked again, in milliseconds; `None` if the provider begins again by
-        /// itself.
+        /// The time that the model waits before it is asked again, in milliseconds; `None` if the provider begins again
+        /// by itself.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "millis")]
         wait: Option<Duration>,
     },
-    /// How far a tool call is.
+    /// The progress of a tool call.
     Progress {
         /// The turn.
         turn_id: TurnId,
         /// The id of the call.
         tool_call_id: ToolCallId,
-        /// How much is done.
+        /// The amount that is done.
         done: f64,
-        /// How much there is to do, if it is known.
+        /// The whole amount, if it is known.
         total: Option<f64>,
-        /// What the call is at.
+        /// The current work of the call.
         text: String,
     },
     /// Something that an extension shows to the person.
@@ -94,11 +94,11 @@ pub enum Update {
         turn_id: TurnId,
         /// The extension.
         extension: ExtensionName,
-        /// What it shows.
+        /// The update.
         shown: Shown,
     },
-    /// A tool waits for the answer to a live question, or an agent does that a tool has asked. Secrets in it are masked. A
-    /// [`DecideLine`](crate::DecideLine) answers it.
+    /// A tool waits for the answer to a live question, or an agent does that a tool has asked. Secrets in it are
+    /// masked. A [`DecideLine`](crate::DecideLine) answers it.
     // ASK-04
     Asked(Box<LiveWait>),
     /// A live question does not wait any more: it was answered, it has expired, or its call has ended.

@@ -21,7 +21,7 @@ use super::status::{HeldLocks, status};
 use super::store::FileStore;
 use super::{events, runtime_events};
 
-/// How often [`FileStore::read`] reads files that a running turn changes between the reads.
+/// The number of attempts of [`FileStore::read`] when a running turn changes the files between two reads.
 const READS: usize = 1_000;
 /// The name of a directory that is being deleted starts with it. A crash can leave one in the workspace.
 const DELETED: &str = "deleted-";
@@ -36,7 +36,7 @@ pub struct StoredConversation {
     pub open_turn: Option<TurnId>,
     /// The calls of that turn that wait for decisions, each with its open questions.
     pub waits: Vec<Wait>,
-    /// How the last committed turn that answered an event ended. `None` if there is none.
+    /// The outcome of the last committed turn that answered an event. `None` if there is none.
     pub outcome: Option<TurnOutcome>,
 }
 

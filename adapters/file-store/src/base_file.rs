@@ -15,7 +15,7 @@ use super::standing::{FoundTail, Standing};
 /// The file, while its instance is open.
 #[derive(Debug)]
 pub(super) struct BaseFile {
-    /// What the file was after the last write.
+    /// The content of the file after the last write.
     fingerprint: Fingerprint,
     /// Whether it has all committed turns.
     pub(super) is_complete: bool,

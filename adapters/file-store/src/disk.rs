@@ -45,7 +45,7 @@ pub trait DiskFile: Debug + Send + Sync {
     fn sync(&mut self) -> Result<()>;
 }
 
-/// How [`Disk::open`] treats an existing or missing file.
+/// The treatment of an existing or missing file by [`Disk::open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenMode {

@@ -53,7 +53,7 @@ impl EventsFile {
         self.len
     }
 
-    /// Returns the CRC-32 of the records of the running turn, of which `more` are not appended yet.
+    /// Returns the CRC-32 of the records of the running turn, including `more`, which is not appended yet.
     pub(super) fn turn_crc(&self, more: &[u8]) -> u32 {
         let mut turn = self.turn.clone();
         turn.update(more);

@@ -311,7 +311,7 @@ impl OpenTurn {
     }
 }
 
-/// Returns the error for a directory whose format is not that of this version.
+/// Returns the error for a directory with the format of another version.
 // D-34
 pub(super) fn other_version(path: &Path, what: &str) -> Error {
     Error::new(ErrorCode::STORE_VERSION, format!("{} {what}", path.display())).suggest(

@@ -106,7 +106,7 @@ struct FileJournal {
 #[derive(Debug)]
 struct RunningTurn {
     turn: TurnId,
-    /// How many of its events are recorded.
+    /// The number of its events that are recorded.
     recorded: usize,
 }
 

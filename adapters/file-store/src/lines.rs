@@ -104,7 +104,7 @@ pub(super) fn push_with_sum(bytes: &mut Vec<u8>, record: &impl Serialize, path: 
     Ok(())
 }
 
-/// What comes before the checksum of a line.
+/// The text before the checksum of a line.
 const SUM: &str = ",\"sum\":";
 
 /// Whether the checksum of a line is right. `None` if it has none.

@@ -10,7 +10,7 @@ use super::atomic::io_error;
 use super::layout::InstanceDir;
 use super::path::{Access, StorePath};
 
-/// How often an instance that others delete is looked for. Each attempt but the last needs a deletion just then.
+/// The number of attempts to find an instance that others delete. Each attempt but the last needs a deletion just then.
 const MAX_ATTEMPTS: u32 = 1_000;
 
 /// An exclusive lock on an instance directory or a shared state, released on drop. The operating system also releases
@@ -120,7 +120,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The id of this process would be wrong from now on. Failures cannot be handled here.
+        // The id of this process would be wrong after this. Failures cannot be handled here.
         if self.signed {
             _ = self.file.set_len(0);
         }

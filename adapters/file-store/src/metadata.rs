@@ -24,7 +24,7 @@ pub(super) struct Metadata {
     other: Map<String, Value>,
 }
 
-/// What the instance is doing, for readers outside the process.
+/// The activity of an instance, for readers outside the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {

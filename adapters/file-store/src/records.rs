@@ -148,7 +148,7 @@ pub(super) struct FoldRecord<'a> {
     pub(super) events_crc: u32,
     /// The new state of the extensions that changed theirs.
     pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
-    /// How the turn ended; `None` if it only stored state.
+    /// The outcome of the turn; `None` if it only stored state.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_or_none")]
     pub(super) outcome: Option<TurnOutcome>,
     /// The digest of the event that it answered.
@@ -233,7 +233,7 @@ pub(super) struct ByMember {
 #[derive(Clone, Copy)]
 pub(super) enum RecordKind {
     Checkpoint,
-    /// What versions before the first release wrote in its place.
+    /// The checkpoint of versions before the first release.
     OldCheckpoint,
     Begin,
     Event {
@@ -248,7 +248,7 @@ pub(super) enum RecordKind {
     Unknown,
 }
 
-/// What is known of an open turn beside its message events and started calls.
+/// A fact about an open turn, other than its message events and started calls.
 #[derive(Clone, Copy)]
 pub(super) enum FactKind {
     Reached,

@@ -27,9 +27,9 @@ pub struct StoredFault {
     pub file: PathBuf,
     /// The line, counted from 1, if the damage is in a single line.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// How [`FileStore::repair`] repairs it.
+    /// The repair that [`FileStore::repair`] makes.
     pub remedy: String,
 }
 
@@ -42,7 +42,7 @@ struct RepairPlan {
     /// The content of the events, and what can be read of it.
     bytes: Vec<u8>,
     records: JournalRecords,
-    /// What can be read of the base, and how many turns of the journal it has at least.
+    /// The readable part of the base, and the least number of turns of the journal that it has.
     base: LoadedBase,
     turns: usize,
     state: StoredState,

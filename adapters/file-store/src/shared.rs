@@ -49,7 +49,7 @@ fn directory(workspace: &Path) -> StorePath {
     StorePath::workspace(workspace).join("extensions")
 }
 
-/// Returns the path of a file for `extension`. A name has no dot, so it is not that of the directory of an extension.
+/// Returns the path of a file for `extension`. A name has no dot, so it differs from the directory of an extension.
 fn file(workspace: &Path, extension: &ExtensionName, suffix: &str) -> StorePath {
     directory(workspace).join(&format!("{extension}.{suffix}"))
 }

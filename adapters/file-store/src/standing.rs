@@ -1,4 +1,4 @@
-//! What the files of an instance say together: the base, and what the journal does to it.
+//! The content of an instance, from all of its files together: the base, and the changes of the journal to it.
 // BITS-01
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) struct Standing {
     pub(super) tail: BaseTail,
 }
 
-/// What follows the known base in its file: the lines that turns append there before they are synced, for readers.
+/// The bytes after the known base in its file: the lines that turns append there before they are synced, for readers.
 #[derive(Debug)]
 pub(super) struct BaseTail {
     /// The lines of all turns up to the first one that does more than append.
@@ -148,8 +148,8 @@ fn check_empty(dir: &InstanceDir) -> Result<()> {
     Err(other_version(&dir.events(), &what).suggest(EMPTIED))
 }
 
-/// Returns the state of all extensions: that of the files, which are those of the checkpoint or newer, and over it what
-/// the turns since then stored.
+/// Returns the state of all extensions: the files, which are those of the checkpoint or newer, and over them the
+/// values that the turns since then stored.
 pub(super) fn read_state(dir: &InstanceDir, records: &JournalRecords) -> Result<StoredState> {
     let mut stored = state::read(dir)?;
     if let Some((name, what)) = changed_state(records, &stored).next() {

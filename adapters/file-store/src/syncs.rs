@@ -1,4 +1,4 @@
-//! What a thread does while the disk syncs.
+//! The work of a thread while the disk syncs.
 
 use std::cell::Cell;
 use std::fs::Metadata;
@@ -13,7 +13,7 @@ use tokio::task::block_in_place;
 use super::disk::{Disk, DiskFile, OpenMode};
 use super::path::StorePath;
 
-/// What the thread that runs a turn does with the runtime's other tasks while the disk syncs.
+/// Where the runtime's other tasks run while the disk syncs: on the thread that runs the turn, or elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Syncs {

@@ -325,7 +325,7 @@ impl<'a> Answer<'a> {
         self.parts.iter().rev().map(|part| part.key).find(|key| key.0 == index)
     }
 
-    /// Returns the key of the newest part with this id: the member `id` of its rest, or that of its call.
+    /// Returns the key of the newest part with this id: the member `id` of its rest, or the id of its call.
     pub fn find(&self, id: &str) -> Option<Key> {
         let has_id = |part: &&Growing| {
             part.rest.get("id").is_some_and(|known| known == id)

@@ -1,4 +1,4 @@
-//! What a bundle says about a model.
+//! Config of a model.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,8 +31,8 @@ pub struct ModelConfig {
     #[serde(default)]
     #[schemars(extend("x-goondan" = "host"))]
     pub base_url: Option<String>,
-    /// The region of AWS, such as `eu-central-1`, for providers that have regions. By default, the one that `baseUrl` is
-    /// in.
+    /// The region of AWS, such as `eu-central-1`, for providers that have regions. By default, the one that `baseUrl`
+    /// is in.
     #[serde(default)]
     #[schemars(regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)+$"))]
     pub region: Option<String>,
@@ -45,16 +45,16 @@ pub struct ModelConfig {
     /// Options of all calls. Step middlewares can replace each of them.
     #[serde(default)]
     pub options: ModelOptions,
-    /// The limits of time of one request. The agent's `policy.modelTimeoutMs` is that of all attempts together.
+    /// The limits of time of one request. The agent's `policy.modelTimeoutMs` is the limit of all attempts together.
     #[serde(default)]
     pub timeouts: TimeoutConfig,
-    /// How often a failed request is sent again.
+    /// The retries of a failed request.
     #[serde(default)]
     pub retries: RetryConfig,
-    /// How large an answer may be.
+    /// The limits of an answer.
     #[serde(default)]
     pub answer: AnswerLimits,
-    /// How many tokens a request and its answer may have together.
+    /// The most tokens of a request and its answer together.
     #[serde(default)]
     pub context_window: Option<u64>,
     /// The media types of the files that the model takes, such as `image/png` or `image/*`. By default, all that its
@@ -62,7 +62,7 @@ pub struct ModelConfig {
     #[serde(default)]
     #[schemars(inner(regex(pattern = r"^[A-Za-z]+/(\*|[A-Za-z0-9.+_-]+)$")))]
     pub accepts: Option<Vec<String>>,
-    /// What a million tokens cost.
+    /// The prices of a million tokens.
     #[serde(default)]
     pub prices: Option<Prices>,
     /// The file in which exchanges with the provider are recorded, or from which they are played. Models of bundles
@@ -82,7 +82,7 @@ pub struct TimeoutConfig {
     /// Until the answer begins.
     #[schemars(range(min = 1))]
     pub first_ms: u64,
-    /// How long the provider may be silent in the middle of an answer.
+    /// The longest silence of the provider in the middle of an answer.
     #[schemars(range(min = 1))]
     pub idle_ms: u64,
 }
@@ -93,16 +93,16 @@ impl Default for TimeoutConfig {
     }
 }
 
-/// How often a failed request is sent again.
+/// The retries of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RetryConfig {
-    /// How many attempts a request has, the first one included.
+    /// The most attempts of a request, the first one included.
     #[schemars(range(min = 1))]
     pub max: u32,
-    /// How long the waits between attempts may be together, in milliseconds. A provider that wants a longer one is not
-    /// asked again.
+    /// The longest sum of the waits between attempts, in milliseconds. A provider that wants a longer one is not asked
+    /// again.
     pub budget_ms: u64,
 }
 
@@ -118,7 +118,7 @@ impl Default for RetryConfig {
 pub struct Problem {
     /// Where it is, as a JSON pointer into the config.
     pub setting: String,
-    /// What it is, with a remedy.
+    /// The error, with a remedy.
     pub error: Error,
     /// Whether the model can be used nevertheless.
     pub is_hint: bool,
@@ -153,7 +153,7 @@ impl Provider {
 }
 
 impl ModelConfig {
-    /// Returns the config of a model of which nothing else is said.
+    /// Returns the config of a model without other settings.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),

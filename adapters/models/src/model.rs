@@ -67,7 +67,7 @@ impl<W> HttpModel<W> {
     }
 }
 
-/// How much of a response without an answer is read.
+/// The most bytes that are read of a response without an answer.
 const LONGEST_REPORT: usize = 64 << 10;
 
 impl<W: Wire> HttpModel<W> {

@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(talk())
 }
 
-/// Answers each line of standard input. The conversation is that of `goondan run examples/quickstart`.
+/// Answers each line of standard input. It continues the conversation of `goondan run examples/quickstart`.
 async fn talk() -> Result<()> {
     let opening = Source::new(BUNDLE).read()?;
     let store = FileStore::in_workspace(&state_root(None)?, opening.bundle().workspace_name()?)?;

@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
 
-/// How long turns that run may continue after SIGTERM.
+/// The longest time that running turns have after SIGTERM.
 const GRACE: Duration = Duration::from_secs(30);
 
 #[tokio::main]

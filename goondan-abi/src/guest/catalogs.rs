@@ -3,7 +3,7 @@
 use goondan_core::ToolCatalog;
 use goondan_lock::Lock;
 
-/// How many catalogs stay. Agents with other extensions have other catalogs.
+/// The most catalogs that stay. Agents with other extensions have other catalogs.
 const KEPT: usize = 8;
 
 /// The catalogs that were read last, each with its revision; the newest is the last.

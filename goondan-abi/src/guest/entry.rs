@@ -107,7 +107,7 @@ unsafe extern "C" fn describe(number: usize, output: *mut Buffer) -> i32 {
 }
 
 unsafe extern "C" fn register(number: usize, handle: *const c_void, name: Text, config: Text) -> Future {
-    // SAFETY: The contract makes the host pass a handle that the library owns from now on.
+    // SAFETY: The contract makes the host pass a handle and give it to the library.
     let handle = unsafe { ExtensionHandle::new(handle) };
     // SAFETY: The contract makes the text valid for this call, within which it is copied.
     let owner = unsafe { name.str() }.to_owned();

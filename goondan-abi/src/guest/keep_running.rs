@@ -1,4 +1,4 @@
-//! What keeps the runtime of a library running without an extension.
+//! The runtime of a library, which runs on without an extension.
 
 use super::HOST;
 use super::runtime::RuntimeRef;

@@ -1,4 +1,4 @@
-//! Results that the host keeps, and of which this library holds handles.
+//! Handles of results that the host keeps.
 
 use goondan_core::Result;
 use goondan_core::linkage::{RemoteHost, RemoteResult};

@@ -20,7 +20,7 @@ impl SecretHost for HostSecrets {
     }
 
     fn forget(&self, secret: usize) {
-        // SAFETY: The number is that of a secret that `remember` returned and nothing has forgotten.
+        // SAFETY: `remember` returned the number, and nothing has forgotten it.
         unsafe { (host().secret_forget)(std::ptr::with_exposed_provenance_mut(secret)) };
     }
 }

@@ -97,7 +97,7 @@ impl Declared {
                 "remove `panic = \"abort\"` from the profile that the library is built with",
             );
         }
-        // Entries are only ever added, so a table that is shorter than that of version 1.0 is invalid.
+        // Entries are only ever added, so a table that is shorter than in version 1.0 is invalid.
         if (self.plugin_table_size as usize) < std::mem::offset_of!(PluginTable, register) + size_of::<usize>() {
             let theirs = format!("has a table of {} bytes", self.plugin_table_size);
             return refused(theirs, format!("needs {}", size_of::<PluginTable>()), same);

@@ -120,7 +120,7 @@ fn register(
     let config = serde_json::to_vec(config).unwrap_or_default();
     let handle: *const c_void = HostExtension { api, runtime: Handle::try_current().ok() }.into_handle();
     let (name, config) = (Text::new(name.as_str().as_bytes()), Text::new(&config));
-    // SAFETY: The library owns the handle from now on; the texts are borrowed for the call.
+    // SAFETY: The library becomes the owner of the handle; the texts are borrowed for the call.
     let future = unsafe { (library.register)(number, handle, name, config) };
     // SAFETY: The library just returned the future, which has no other owner.
     let future = unsafe { Imported::new(future, PollingScope) };

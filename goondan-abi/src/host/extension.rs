@@ -107,7 +107,7 @@ pub(super) unsafe extern "C" fn register(
 ) -> i32 {
     // SAFETY: The contract requires a handle of this host that was not released.
     let extension = unsafe { from_handle(handle) };
-    // SAFETY: The contract makes the registration valid for this call. Its object belongs to the host from now on.
+    // SAFETY: The contract makes the registration valid for this call. Its object now belongs to the host.
     let registration = unsafe { &*registration };
     // SAFETY: As above.
     let text = unsafe { registration.text.str() };
@@ -124,7 +124,7 @@ pub(super) unsafe extern "C" fn mask_inputs(
     let extension = unsafe { from_handle(handle) };
     // SAFETY: The contract makes the masker valid for this call.
     let masker = unsafe { &*masker };
-    // SAFETY: It belongs to the host from now on.
+    // SAFETY: It now belongs to the host.
     let masker = unsafe { LibraryMasker::new(masker) };
     let register = || {
         let masker = AnyRegistration::InputMasker(Arc::new(masker));

@@ -116,7 +116,7 @@ impl Inspected {
     }
 
     /// Packs `schemas` and the digest of the library into the file. What was packed before is replaced. The file still
-    /// loads, because bytes after the end of a library are not mapped; from now on it is refused if a byte of it
+    /// loads, because bytes after the end of a library are not mapped; after that it is refused if a byte of it
     /// changes. It is replaced atomically, so a program that has loaded it keeps the old one.
     ///
     /// # Errors

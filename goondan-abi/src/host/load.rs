@@ -81,7 +81,7 @@ impl Inspected {
         let declaration = open(self, copy)?;
         let mut plugin = std::ptr::null();
         // SAFETY: `Declared::check` accepted the version of the ABI, so `entry` has this signature. The host table is
-        // static and begins with that of version 1.0, and both outputs are writable.
+        // static and begins with the table of version 1.0, and both outputs are writable.
         let entered =
             ask(|error| unsafe { (declaration.entry)(std::ptr::from_ref(host).cast(), &raw mut plugin, error) });
         entered.map_err(|error| self.failed_itself("could not start", &error))?;

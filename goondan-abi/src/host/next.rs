@@ -51,7 +51,7 @@ where
     }
 
     /// # Safety
-    /// `inline` must be that of a [`StartNext`] that `parts` of this type returned, and must still be pinned. Until
+    /// `inline` must belong to a [`StartNext`] that `parts` of this type returned, and must still be pinned. Until
     /// the library drops the future, which must be before the end of the call, nothing else may use the call.
     unsafe fn start(inline: NonNull<c_void>) -> table::Future {
         // SAFETY: The caller guarantees the pointer that `parts` made of a `Self`, and exclusive access.

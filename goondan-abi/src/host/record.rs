@@ -64,7 +64,7 @@ pub struct MiddlewareRecord {
 pub struct ToolRecord {
     /// The full name.
     pub name: String,
-    /// What the tool does.
+    /// The description of the tool.
     #[serde(default)]
     pub description: String,
     /// The effect of a call.

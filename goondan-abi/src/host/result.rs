@@ -24,7 +24,7 @@ pub(super) fn into_handle<K: HostKind>(result: K::Output) -> Buffer {
 /// Takes the ownership of a result back.
 ///
 /// # Safety
-/// `data` must be that of a handle of the kind `K`, whose ownership the library gives up.
+/// `data` must be the data of a handle of the kind `K`, whose ownership the library gives up.
 unsafe fn from_handle<K: HostKind>(data: *mut c_void) -> K::Output {
     // SAFETY: The caller guarantees the pointer of a box that `into_handle::<K>` leaked, and its ownership.
     K::Output::from_data(unsafe { Box::from_raw(data.cast::<Data<K>>()) })
@@ -70,7 +70,7 @@ fn unknown(kind: u32) -> Error {
 }
 
 /// # Safety
-/// `result` must be that of a handle of the kind `K` that the library owns.
+/// `result` must be the data of a handle of the kind `K` that the library owns.
 unsafe fn read_from<K: HostKind>(result: *const c_void, field: &str) -> Result<Vec<u8>> {
     // SAFETY: The caller guarantees the pointer of a box that `into_handle::<K>` leaked.
     K::Output::read(unsafe { &*result.cast::<Data<K>>() }, field)

@@ -1,5 +1,5 @@
-//! What is packed into a library file, after the end of the library, where it can be read without running it: the
-//! digest of the library, and the schemas of its extensions.
+//! Data that is packed behind the end of a library, where it can be read without running the library: its digest, and
+//! the schemas of its extensions.
 //!
 //! In this order: the library, the digest mark, the digest, the schemas, the footer.
 
@@ -191,7 +191,7 @@ fn replace(path: &Path, file: &mut File, length: u64, schemas: &[u8]) -> io::Res
     written
 }
 
-/// A reader that copies what is read, so that the digest is that of the copied bytes.
+/// A reader that copies what is read, so that the digest covers the copied bytes.
 struct Copied<R, W> {
     from: R,
     to: W,

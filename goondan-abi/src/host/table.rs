@@ -1,4 +1,4 @@
-//! The table that libraries receive, and its functions `run_…`, each of which is one guarded call.
+//! The table that libraries receive, and its functions `run_…`, each one guarded call.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -277,7 +277,7 @@ unsafe extern "C" fn run_review(
 ) -> i32 {
     // SAFETY: The contract requires a call of this host that is not over.
     let call = unsafe { from_handle(call) };
-    // SAFETY: The contract makes the object valid for this call. It belongs to the host from now on.
+    // SAFETY: The contract makes the object valid for this call. It now belongs to the host.
     let reviewer = LibraryReviewer::new(unsafe { &*reviewer }, call.runtime);
     let review = || {
         // SAFETY: The contract forbids the library to use the call for anything else at the same time.
@@ -292,7 +292,7 @@ unsafe extern "C" fn run_transform(call: *const c_void, transformer: *const Tran
     let call = unsafe { from_handle(call) };
     // SAFETY: The contract makes the transformer valid for this call.
     let transformer = unsafe { &*transformer };
-    // SAFETY: It belongs to the host from now on.
+    // SAFETY: It now belongs to the host.
     let transformer = unsafe { LibraryTransformer::new(transformer) };
     let transform = || {
         let transformer = host::Transformer::new(transformer);

@@ -62,7 +62,7 @@ impl LibraryMasker {
     /// Takes the ownership.
     ///
     /// # Safety
-    /// As that of [`LibraryTransformer::new`].
+    /// As for [`LibraryTransformer::new`].
     pub(super) unsafe fn new(masker: &Transformer) -> Self {
         // SAFETY: The caller guarantees it.
         Self(Lock::new(unsafe { LibraryTransformer::new(masker) }))

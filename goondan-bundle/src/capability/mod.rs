@@ -1,4 +1,4 @@
-//! What the agents of a bundle can do outside of their conversations: run commands, load libraries, reach hosts and
+//! The abilities of a bundle's agents outside of their conversations: to run commands, load libraries, reach hosts and
 //! change files.
 //!
 //! What an extension does is known from its config. The schema of a config marks the settings that decide it by the
@@ -23,7 +23,7 @@ use crate::resource::Entry;
 use marks::{Marked, marked};
 use texts::{texts, word};
 
-/// What the agents of a bundle can do outside of their conversations, as far as the bundle says it.
+/// The abilities of a bundle's agents outside of their conversations, as far as the bundle names them.
 ///
 /// ```no_run
 /// use goondan::Bundle;

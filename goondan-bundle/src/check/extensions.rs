@@ -211,7 +211,7 @@ fn layer(extension: &ExtensionName, declared: &MiddlewareDescriptor) -> LayerInf
     LayerInfo::new(extension.clone(), declared.kind, options)
 }
 
-/// Checks the schemas that a library contains. Returns that of the config, compiled.
+/// Checks the schemas that a library contains. Returns the schema of the config, compiled.
 fn check_declared(config: Option<&Value>, tools: &[DeclaredTool]) -> Result<Option<Schema>> {
     config.map_or(Ok(()), check_config)?;
     for tool in tools {

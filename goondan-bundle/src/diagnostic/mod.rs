@@ -40,7 +40,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// How bad a mistake is.
+/// The severity of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Severity {
@@ -78,9 +78,9 @@ pub struct Diagnostic {
     pub place: Option<Place>,
     /// The field, such as `spec.extensions[0].ref`; empty for the document or the file as a whole.
     pub path: String,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What the author can do about it.
+    /// The remedy.
     pub suggestion: String,
 }
 

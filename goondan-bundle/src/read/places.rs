@@ -12,7 +12,7 @@ use crate::yaml::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigPlaces {
     file: PathBuf,
-    /// Whether there is a config. If not, the only place is that of the mapping that lacks it.
+    /// Whether there is a config. If not, the only place is the mapping that lacks it.
     pub(crate) written: bool,
     settings: Vec<SettingPlace>,
 }
@@ -22,7 +22,7 @@ struct SettingPlace {
     /// The keys and indexes that lead to it in the config.
     keys: Vec<String>,
     place: Place,
-    /// The place of the key before it; that of the value, if it has none.
+    /// The place of the key before it, or of the value if it has none.
     key: Place,
     /// The field, such as `spec.config.apiKey`.
     path: String,

@@ -53,7 +53,7 @@ pub struct ExtensionRef {
     pub config: Map<String, Value>,
     /// The settings in [`config`](Self::config) whose values are taken from the environment.
     pub sources: Vec<SourcedValue>,
-    /// What a failure of its layers means.
+    /// The effect of a failure of its layers.
     // FAIL-01
     pub on_error: OnError,
     /// Whom it covers, if it guards.

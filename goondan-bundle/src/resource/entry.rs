@@ -90,7 +90,7 @@ fn read_extension(cursor: &Cursor<'_>, extension: &str) -> Option<ExtensionName>
     name.ok()
 }
 
-/// Returns a SHA-256 digest, that of what `of` says.
+/// Returns the SHA-256 digest of the thing that `of` names.
 pub(super) fn digest(cursor: &Cursor<'_>, of: &str) -> Option<String> {
     let text = cursor.text()?;
     let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));

@@ -43,7 +43,7 @@ pub(crate) struct Resources {
     pub(crate) servers: Vec<Arc<ServerResource>>,
 }
 
-/// What is checked when all resources are read, with the places for the errors.
+/// Values that are checked when all resources are read, with the places for the errors.
 ///
 /// It also has what belongs to resources that could not be read, so that one mistake does not hide another.
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub(crate) struct ToCheck<'a> {
     pub(crate) entries: Vec<(Entry, Cursor<'a>)>,
     /// The files to which models append their requests.
     pub(crate) records: Vec<(PathBuf, Cursor<'a>)>,
-    /// What providers of models find that is no error.
+    /// Findings of model providers that are no errors.
     pub(crate) hints: Vec<Diagnostic>,
     /// The extensions that each agent lists.
     pub(crate) agents: Vec<AgentUses<'a>>,
@@ -92,7 +92,7 @@ fn read_all<'a, T: Resource>(documents: &[Document<'a>], read: impl FnMut(&Docum
     documents.iter().filter(|document| document.kind == T::KIND).filter_map(read).map(Arc::new).collect()
 }
 
-/// Reports resources of a kind of which a bundle has one at most.
+/// Reports resources of a kind that a bundle has once at most.
 fn deny_second(documents: &[Document<'_>], kind: Kind) {
     let mut all = documents.iter().filter(|document| document.kind == kind);
     let first = all.next().and_then(|document| document.name.as_ref()).map(|name| name.location());

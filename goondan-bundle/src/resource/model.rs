@@ -42,7 +42,7 @@ pub struct ModelResource {
     pub(crate) hosts: Vec<String>,
     /// The variables of the environment that it reads and no setting names.
     pub variables: Vec<String>,
-    /// What the model does with its cassette, whatever its config says.
+    /// The use of the model's cassette, whatever its config says.
     cassettes: Option<CassetteMode>,
     /// The places of the settings in [`config`](Self::config).
     places: ConfigPlaces,

@@ -194,7 +194,7 @@ fn part<'a>(schema: &'a Value, keys: &[String]) -> Option<&'a Value> {
     keys.iter().try_fold(schema, |schema, key| schema.get("properties")?.get(key))
 }
 
-/// How a missing setting can be written: its example, or what it takes.
+/// Returns a way to write a missing setting: its example, or its type.
 fn example(schema: &Value, keys: &[String], missing: &str) -> String {
     let setting = part(schema, keys).and_then(|around| around.get("properties")?.get(missing));
     let example = setting.and_then(|setting| setting.get("examples")?.get(0));

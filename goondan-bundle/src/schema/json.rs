@@ -133,7 +133,7 @@ fn of_type(field_type: &FieldType, kind: Kind) -> Map<String, Value> {
     })
 }
 
-/// The spec of a model: that of its provider.
+/// The spec of a model, as its provider defines it.
 fn model() -> Value {
     let mut spec = map(Kind::Model.spec(), Kind::Model);
     // The schema of the provider says which other members there are.

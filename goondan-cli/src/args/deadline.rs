@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The deadline of a process that loads a library to get its schemas.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DeadlineArgs {
-    /// How long a library that is run may take.
+    /// The deadline of a library that is run.
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     deadline: u64,
 }

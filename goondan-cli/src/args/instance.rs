@@ -103,7 +103,7 @@ pub(crate) struct InstanceDecideArgs {
     #[arg(long, value_name = "TEXT", requires = "call", conflicts_with_all = ["value", "always", "reject"])]
     pub(crate) answer: Option<String>,
 
-    /// Approve calls like this one from now on, in this conversation, if the extension offers that.
+    /// Approve later calls like this one too, in this conversation, if the extension offers that.
     #[arg(long, requires = "call")]
     pub(crate) always: bool,
 
@@ -229,7 +229,7 @@ pub(crate) struct InstanceRepairArgs {
 
 /// Write a conversation to one file: messages, state of extensions, and an interrupted turn.
 ///
-/// The file consists of lines of JSON, of which the last is a checksum. The work directory is not
+/// The file consists of lines of JSON; the last one is a checksum. The work directory is not
 /// included.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]

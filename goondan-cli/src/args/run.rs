@@ -114,7 +114,7 @@ impl RunArgs {
     }
 }
 
-/// What models do with their cassettes.
+/// The use of cassettes.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum CassettesArg {
     /// Nothing: ask the provider.

@@ -36,12 +36,12 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) trust: bool,
 
-    /// The address to listen on [default: that of the bundle's Server, or 127.0.0.1:7717]. The port 0 is a free one,
+    /// The address to listen on [default: as in the bundle's Server, or 127.0.0.1:7717]. The port 0 is a free one,
     /// which is printed.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
 
-    /// A file with a line `NAME: SHA256` for each principal, the digest that of its token. Needed for addresses that
+    /// A file with a line `NAME: SHA256` for each principal, with the digest of its token. Needed for addresses that
     /// other machines reach.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,

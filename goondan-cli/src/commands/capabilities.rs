@@ -1,5 +1,4 @@
-//! What the agents of a bundle can do outside of their conversations, for `check --capabilities` and for the question
-//! before the first run.
+//! The list of abilities of a bundle's agents, for `check --capabilities` and for the question before the first run.
 // TRUST-01
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +14,15 @@ use goondan::{Bundle, Result};
 use process::Environment;
 use serde::Serialize;
 
-/// What the agents of a bundle can do, as far as the bundle says it.
+/// The abilities of a bundle's agents, as far as the bundle names them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Listed {
     capabilities: Vec<Capability>,
     /// The variables of the environment that the bundle reads.
     variables: Vec<Variable>,
-    /// The tools that ask a person, or are not known to only read. Those of servers are not known before they are asked.
+    /// The tools that ask a person, or are not known to only read. Those of servers are not known before they are
+    /// asked.
     tools: Vec<Tool>,
     /// The variables that child processes do not get.
     withheld: Vec<String>,
@@ -60,8 +60,8 @@ struct Tool {
 }
 
 impl Listed {
-    /// Lists what the agents of `bundle` can do. No code of a library is run: of those without schemas, nothing is known
-    /// but their paths.
+    /// Lists what the agents of `bundle` can do. No code of a library is run: of those without schemas, nothing is
+    /// known but their paths.
     ///
     /// # Errors
     /// As [`Capabilities::of`], and those of libraries that cannot be loaded.
@@ -102,7 +102,7 @@ fn capabilities(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Vec<Capabi
     Ok(all.collect())
 }
 
-/// What a person agrees to before a bundle runs.
+/// The text that a person agrees to before a bundle runs.
 pub(crate) struct Lines {
     pub(crate) all: BTreeSet<String>,
     /// Whether a run does nothing outside but ask models.

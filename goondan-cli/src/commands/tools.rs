@@ -10,13 +10,13 @@ use goondan::{Instance, Result, Value, json};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-/// How long extensions may take to say something.
+/// The longest time that extensions have for their reports.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// The tools and the reports.
 pub(crate) struct Tools {
     catalog: ToolCatalog,
-    /// What extensions say, by their names.
+    /// The reports of extensions, by their names.
     reports: BTreeMap<String, String>,
     /// The digests of tools, by the names of extensions and of the tools at their servers.
     digests: BTreeMap<String, BTreeMap<String, String>>,

@@ -27,7 +27,7 @@ pub(crate) struct Agreements {
     directory: PathBuf,
 }
 
-/// What is agreed to for one bundle.
+/// The agreement to run one bundle.
 #[derive(Default, Serialize, Deserialize)]
 struct Agreement {
     /// For people; the name of the file decides.

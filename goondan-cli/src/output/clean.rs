@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-/// What replaces a character for which Unicode has no picture.
+/// The replacement of a character for which Unicode has no picture.
 const UNKNOWN: char = '\u{fffd}';
 
 /// Returns `text` with a visible character for each control character, except line breaks and tabs. A carriage return

@@ -29,7 +29,7 @@ pub(crate) struct TurnCost {
     /// Why the last answer of the model ended, if its provider says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_reason: Option<ModelFinish>,
-    /// How much of the requests before them the requests of the turn began with.
+    /// The part that the requests of the turn kept of the requests before them.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_prefix: Option<KeptPrefixes>,
     /// Why the turn failed, if it did.
@@ -37,7 +37,7 @@ pub(crate) struct TurnCost {
     error: Option<String>,
 }
 
-/// What the requests of a turn began with: the sums, and each difference.
+/// The parts that the requests of a turn kept: the sums, and each difference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct KeptPrefixes {
     kept: u64,
@@ -77,8 +77,8 @@ impl StepTotals {
 }
 
 impl KeptPrefixes {
-    /// Returns the share that is kept, in per cent, unless there was nothing to keep. It is rounded down: 100 per cent are
-    /// all.
+    /// Returns the share that is kept, in per cent, unless there was nothing to keep. It is rounded down: 100 per cent
+    /// are all.
     pub(crate) fn percent(&self) -> Option<u64> {
         u64::try_from((u128::from(self.kept) * 100).checked_div(self.of.into())?).ok()
     }

@@ -1,8 +1,8 @@
 //! The Markdown of an answer, styled while it is streamed.
 //!
 //! Each line stands for itself: its block is seen in its first characters, and its inline styles are those of
-//! `pulldown-cmark`. Of a line that is not complete, only the words are returned that nothing behind them can change, so
-//! what was printed is never printed again.
+//! `pulldown-cmark`. Of a line that is not complete, only the words are returned that nothing behind them can change,
+//! so what was printed is never printed again.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use textwrap::core::display_width;
@@ -11,9 +11,9 @@ use textwrap::core::display_width;
 use super::highlight::Highlighter;
 use super::{Span, Style};
 
-/// How long a line may be, in bytes, until it ends at its next space.
+/// The longest line, in bytes, until it ends at its next space.
 const LONGEST: usize = 4096;
-/// How many rows of a table are laid out together.
+/// The most rows of a table that are laid out together.
 const MOST_ROWS: usize = 200;
 /// Stands between the cells of a table, and before each line of a quotation.
 const BAR: &str = "│ ";
@@ -25,9 +25,9 @@ pub(crate) struct Markdown {
     is_styled: bool,
     /// The style of a text that is shown as it is.
     style: Option<Style>,
-    /// What has arrived of the line.
+    /// The part of the line that has arrived.
     line: String,
-    /// How many bytes of what is shown of the line were returned.
+    /// The number of bytes of the shown line that were returned.
     returned: usize,
     /// The characters with which the block of code ends, if the line is in one.
     fence: Option<String>,
@@ -48,7 +48,8 @@ impl Markdown {
         Self { style: Some(style), ..Self::default() }
     }
 
-    /// Takes a piece. Returns what is to be printed of the lines that are complete with it, on a terminal of this width.
+    /// Takes a piece. Returns what is to be printed of the lines that are complete with it, on a terminal of this
+    /// width.
     pub(crate) fn push(&mut self, piece: &str, columns: usize) -> Vec<Span> {
         let mut spans = Vec::new();
         for char in piece.chars() {

@@ -1,4 +1,4 @@
-//! What commands print: answers, diagnostics, messages and costs, and the one way to the terminal.
+//! The output of commands: answers, diagnostics, messages and costs, and the one way to the terminal.
 //!
 //! Nothing else in this crate uses standard output or standard error; clippy rejects it (`clippy.toml`). Text for
 //! people is cleaned of control characters wherever it goes. Data for programs (`--json`, `export`, the answers of a

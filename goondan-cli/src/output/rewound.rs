@@ -1,4 +1,4 @@
-//! What a person reads when a conversation was taken back.
+//! The text about a conversation that was taken back.
 // BACK-01
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What extensions show to the person, as lines that stay. The name of the extension comes first: what it shows may be
+//! The updates of extensions for the person, as lines that stay. The name of the extension comes first: the rest may be
 //! a text of others.
 
 use std::convert::Infallible;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{Style, Styled, diff, eprint_styled};
 
-/// What is printed line by line. Of a list that changes, the items that changed are printed.
+/// The updates that are printed line by line. Of a list that changes, the items that changed are printed.
 #[derive(Default)]
 pub(crate) struct ShownLines {
     lists: Vec<(ExtensionName, Shown)>,

@@ -1,4 +1,4 @@
-//! What a part holds beside its fields: data of its provider, and members that this version does not know.
+//! Data of a part beside its fields: data of its provider, and members that this version does not know.
 // KEEP-01, D-32
 
 use std::mem;

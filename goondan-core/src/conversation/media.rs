@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-/// Whether content begins as that of a type does.
+/// Whether content begins as a type does.
 type Fits = fn(&[u8]) -> bool;
 
 /// Types whose content begins in a certain way: their names, the usual one first, and whether content is of such a
@@ -176,7 +176,7 @@ mod tests {
             ("video/webm", b"\x1a\x45\xdf\xa3"),
             ("text/plain; charset=utf-8", "für alle".as_bytes()),
             ("application/ld+json", b"{}"),
-            // Types of which nothing is known.
+            // Unknown types.
             ("audio/L16;codec=pcm;rate=24000", &[0, 0, 0]),
             ("application/octet-stream", &[0xff]),
         ];

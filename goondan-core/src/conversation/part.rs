@@ -20,15 +20,15 @@ use crate::error::{Error, ErrorCode};
 use crate::name::ToolCallId;
 use crate::secret::{mask_json, mask_text};
 
-/// One part of a message. The types of parts convert to it, so that `FilePart::new(…).into()` is one. All but a text are
-/// boxed or small, because a message of plain text has the size of the largest.
+/// One part of a message. The types of parts convert to it, so that `FilePart::new(…).into()` is one. All but a text
+/// are boxed or small, because a message of plain text has the size of the largest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Part {
     /// Plain text.
     Text(TextPart),
-    /// What a model thought before it answered.
+    /// The thoughts of a model before its answer.
     Reasoning(Box<ReasoningPart>),
     /// An image, a document, or another file.
     File(Box<FilePart>),
@@ -437,7 +437,7 @@ impl fmt::Display for ToolOutput {
     }
 }
 
-/// Returns the text of the parts, that of tool results included, joined by newlines. Reasoning and files have none, and
+/// Returns the text of the parts, tool results included, joined by newlines. Reasoning and files have none, and
 /// an empty text, which a model may send for its signature, is no line.
 pub fn text_of(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {

@@ -1,4 +1,4 @@
-//! How many tokens messages have, by estimate: without a tokenizer, which differs from model to model.
+//! The number of tokens of messages, by estimate: without a tokenizer, which differs from model to model.
 
 use super::message::Message;
 use super::part::{Part, ToolOutput};

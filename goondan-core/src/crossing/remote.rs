@@ -61,7 +61,7 @@ impl fmt::Debug for RemoteResult {
     }
 }
 
-/// What a middleware in a library returned.
+/// The return value of a middleware in a library.
 #[derive(Debug)]
 pub enum Returned {
     /// A result of the host, by its number. Changes were written to the host already.

@@ -20,7 +20,7 @@ pub use text::{MAX_STORED, check_text, from_json};
 
 use crate::error::{Error, ErrorCode, Result};
 
-/// How many lists and objects a value may have inside of each other; a text or a number has none.
+/// The most lists and objects that a value may have inside of each other; a text or a number has none.
 ///
 /// Values are stored and sent inside of others: a tool's output is in a part of a message, in an event, in a line of an
 /// export, which adds up to 9 levels. Readers give up at 127 levels (serde_json) or at 100 (other implementations). The
@@ -34,7 +34,7 @@ pub struct TooDeep {
     place: String,
 }
 
-/// How many characters of a place are shown. The rest tells only how deep the value is.
+/// The most characters of a place that are shown. The rest tells only how deep the value is.
 const SHOWN: usize = 60;
 
 impl TooDeep {

@@ -102,7 +102,7 @@ impl Unwritable {
 struct Refusal {
     /// The place at which it is too deep; its innermost segment comes first.
     place: RefCell<Option<Vec<String>>>,
-    /// How many bytes are left, or `None` if it is too large.
+    /// The number of bytes that are left, or `None` if it is too large.
     left: Cell<Option<usize>>,
 }
 
@@ -320,7 +320,7 @@ struct Compound<'r, C> {
     index: usize,
 }
 
-/// Serializes elements, of which a place has the index.
+/// Serializes elements, with the index in the place.
 macro_rules! list {
     ($($trait:ident: $method:ident,)*) => {
         $(
@@ -350,7 +350,7 @@ list! {
     SerializeTupleVariant: serialize_field,
 }
 
-/// Serializes fields, of which a place has the name.
+/// Serializes fields, with the name in the place.
 macro_rules! fields {
     ($($trait:ident,)*) => {
         $(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{MAX_DEPTH, TooDeep};
 use crate::error::Result;
 
-/// How many levels a stored record may have. Those of goondan have fewer, those of other implementations may have more.
+/// The most levels of a stored record. Those of goondan have fewer, those of other implementations may have more.
 ///
 /// Records are sent on inside of others: a message to a library within a list of events, or in an event about the input
 /// of a model (3 levels more). Libraries read 127 levels.
@@ -100,7 +100,7 @@ pub(super) fn fold(json: &[u8], kept: usize) -> Cow<'_, [u8]> {
     Cow::Owned(folded)
 }
 
-/// How many levels serde_json reads.
+/// The most levels that serde_json reads.
 const READABLE: usize = 127;
 
 /// Parses JSON of another binary.

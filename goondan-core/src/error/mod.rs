@@ -298,7 +298,7 @@ impl Error {
     /// Returns the cause.
     pub fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let source: &(dyn StdError + 'static) = self.0.source.as_deref()?;
-        // The message of an error that only wraps its source is that of the source already.
+        // The message of an error that only wraps its source is the message of the source already.
         if self.0.message.is_none() { source.source() } else { Some(source) }
     }
 

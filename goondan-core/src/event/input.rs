@@ -64,7 +64,7 @@ pub struct AgentEvent {
     // GUARD-01
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<ExtensionName>,
-    /// How many delegations have led to this event, one out of the turn of the one before.
+    /// The number of delegations that have led to this event, one out of the turn of the one before.
     // WAKE-01
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wakings: u32,

@@ -70,7 +70,7 @@ impl fmt::Display for EventPattern {
     }
 }
 
-/// How many events a subscription delivers.
+/// The number of events that a subscription delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deliveries {

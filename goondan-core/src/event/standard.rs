@@ -103,7 +103,7 @@ payload! {
         /// The code of the failure.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<ErrorCode>,
-        /// What went wrong.
+        /// The message of the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     }
@@ -217,7 +217,7 @@ payload! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ReloadEffect {
-    /// From the next step on, also that of a turn that runs, unless an extension cannot be initialized.
+    /// From the next step on, also in a turn that runs, unless an extension cannot be initialized.
     NextStep,
     /// From the next turn on, because an extension changes whose layer is around the turn.
     NextTurn,
@@ -284,8 +284,8 @@ payload! {
 }
 
 payload! {
-    /// How far a tool call is: what its handler said last. At most 20 a second are told, the last one before the call
-    /// ends, and none is stored.
+    /// The progress of a tool call, as its handler reported it last. At most 20 a second are told, the last one before
+    /// the call ends, and none is stored.
     ///
     /// ```
     /// use goondan::event::ToolProgress;
@@ -303,12 +303,12 @@ payload! {
         tool_call_id: ToolCallId,
         /// The name of the tool.
         tool_name: ToolName,
-        /// How much is done.
+        /// The amount that is done.
         done: f64,
-        /// How much there is to do, if it is known.
+        /// The whole amount, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         total: Option<f64>,
-        /// What the call is at, for people.
+        /// The current work of the call, for people.
         text: String,
     }
 }

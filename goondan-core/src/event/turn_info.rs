@@ -17,13 +17,13 @@ pub struct TurnInfo {
     pub trace: TraceId,
     /// The event that started the turn.
     pub input: AgentEvent,
-    /// How often the turn was gone on with after an interruption: 0 while it runs for the first time.
+    /// The number of times that the turn was resumed after an interruption: 0 while it runs for the first time.
     // RESUME-01
     pub resumption: u32,
 }
 
 impl TurnInfo {
-    /// A turn of `instance` that answers `input`. The trace is that of the input, or a new one.
+    /// A turn of `instance` that answers `input`. The trace comes from the input, or is new.
     // F-TRACE
     pub fn new(agent: AgentName, instance: InstanceKey, input: AgentEvent) -> Self {
         let trace = input.trace_id.clone().unwrap_or_else(TraceId::random);

@@ -43,7 +43,7 @@ impl BundleFiles {
     #[doc(hidden)]
     pub const CACHE_TAG: &str = "CACHEDIR.TAG";
 
-    /// Creates a list of absolute paths, of which not all need to exist.
+    /// Creates a list of absolute paths. Not all need to exist.
     pub fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
         Self { files: files.into_iter().collect(), directory: None }
     }

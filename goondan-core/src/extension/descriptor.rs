@@ -206,11 +206,11 @@ impl fmt::Debug for ExtensionDescriptor {
 pub struct ToolDescriptor {
     /// The full name.
     pub name: &'static str,
-    /// What the tool does, for the model.
+    /// The description of the tool, for the model.
     pub description: &'static str,
     /// Whether a call changes anything, and may be repeated.
     pub effect: Effect,
-    /// How long a call may take, if the attribute sets it.
+    /// The longest time that a call may take, if the attribute sets it.
     pub timeout: Option<Duration>,
     /// Whether the handler asks a person, by [`ToolReply::ask`](crate::ToolReply::ask).
     pub asks: bool,

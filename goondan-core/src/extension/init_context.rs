@@ -1,4 +1,4 @@
-//! What `#[init]` can ask about the conversation that it creates an extension for.
+//! Questions of `#[init]` about the conversation that it creates an extension for.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl InitContext {
         Ok(Self { api: api.clone(), info: api.host().info()? })
     }
 
-    /// Returns the name by which the agent refers to the extension: the one in the bundle, or that of the attribute.
+    /// Returns the name by which the agent refers to the extension: the name in the bundle, or in the attribute.
     pub fn extension(&self) -> &ExtensionName {
         &self.info.extension
     }
@@ -75,7 +75,7 @@ impl InitContext {
         self.info.bundle_root.as_deref()
     }
 
-    /// Returns the files that the bundle of the agent is made of now, after a reload others than in `#[init]`, and the
+    /// Returns the current files of the agent's bundle, after a reload others than in `#[init]`, and the
     /// directory in which conversations are stored. An extension that writes files for a model does not write these,
     /// because they decide what the program runs. Below the stored conversations, it writes in the
     /// [working directory](crate::ToolContext::workdir) alone.

@@ -1,4 +1,5 @@
-//! What `goondan-abi` uses beyond the facade: the traits behind contexts, remote results, JSON forms.
+//! The part of the contract that `goondan-abi` uses beyond the facade: the traits behind contexts, remote results, JSON
+//! forms.
 //!
 //! No other crate should use this module.
 

@@ -17,7 +17,7 @@ use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
 use crate::pipeline::AnswerVerdict;
 use crate::tool::{Effect, ProviderTool, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
 
-/// What stays the same during a turn.
+/// The data that stays the same during a turn.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireScope<'a> {

@@ -1,11 +1,11 @@
-//! What is known of a model, for compaction and accounts.
+//! Facts about a model, for compaction and accounts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Cost, TokenUsage};
 
-/// What is known of a model. What is unknown is `None` or empty.
+/// Facts about a model. Those that are unknown are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
@@ -16,13 +16,13 @@ pub struct ModelInfo {
     /// The model, as its provider names it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// How many tokens a request and its answer may have together.
+    /// The most tokens of a request and its answer together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// How many tokens an answer may have.
+    /// The most tokens of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// What tokens cost.
+    /// The prices of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// The media types of the files that the model takes, such as `image/png` or `image/*`.
@@ -31,7 +31,7 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// The model `model` of `provider`, of which nothing else is known.
+    /// The model `model` of `provider`, without other facts.
     pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
         Self { provider: provider.into(), model: model.into(), ..Self::default() }
     }
@@ -48,7 +48,7 @@ impl ModelInfo {
     }
 }
 
-/// What a million tokens cost, in US dollars.
+/// The prices of a million tokens, in US dollars.
 ///
 /// ```
 /// use goondan::event::{Cost, TokenUsage};

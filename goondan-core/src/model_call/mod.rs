@@ -1,4 +1,4 @@
-//! What a step knows of the model that it calls, and asks of it.
+//! The model of a step: facts about it, and options of the call.
 
 mod info;
 mod options;

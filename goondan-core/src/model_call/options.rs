@@ -29,7 +29,7 @@ pub struct ModelOptions {
     /// The limit of tokens in the answer, reasoning included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<NonZeroU32>,
-    /// How much the choice of tokens varies: 0 for the likeliest ones.
+    /// The variance of the choice of tokens: 0 for the likeliest ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub temperature: Option<f64>,
@@ -43,7 +43,7 @@ pub struct ModelOptions {
     /// Makes answers repeatable as far as the provider can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// How the model reasons before it answers.
+    /// The reasoning before an answer.
     #[serde(skip_serializing_if = "ReasoningOptions::is_default")]
     pub reasoning: ReasoningOptions,
     /// Whether the model may, must or must not call tools: `auto`, `none`, `required` or `{ tool: NAME }`.
@@ -55,7 +55,7 @@ pub struct ModelOptions {
     /// The JSON that the answer must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
-    /// How the provider's cache of prompts is used: `off`, `auto` or `long`.
+    /// The use of the provider's cache of prompts: `off`, `auto` or `long`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheUse>,
     /// Members that are merged into the provider's request as they are, last.
@@ -66,23 +66,23 @@ pub struct ModelOptions {
     pub(crate) unknown: Option<Box<Map<String, Value>>>,
 }
 
-/// How a model reasons before it answers.
+/// The reasoning of a model before its answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ReasoningOptions {
-    /// How long the model reasons: `none`, `minimal`, `low`, `medium`, `high` or `max`.
+    /// The length of the reasoning: `none`, `minimal`, `low`, `medium`, `high` or `max`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
     /// The limit of tokens for reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<NonZeroU32>,
-    /// How much of the reasoning the provider returns as text: `auto`, `concise`, `detailed` or `off`.
+    /// The part of the reasoning that the provider returns as text: `auto`, `concise`, `detailed` or `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<ReasoningSummary>,
 }
 
-/// How long a model reasons.
+/// The length of a model's reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -101,7 +101,7 @@ pub enum ReasoningEffort {
     Max,
 }
 
-/// How much of a model's reasoning is returned as text.
+/// The part of a model's reasoning that is returned as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -149,7 +149,7 @@ fn enforced() -> bool {
     true
 }
 
-/// How the provider's cache of prompts is used.
+/// The use of the provider's cache of prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -65,7 +65,7 @@ pub struct AgentRequest {
     pub instance_key: Option<InstanceKey>,
     /// Whether the other agent has a conversation of its own for this request: see [`AgentRequest::ephemeral`].
     pub ephemeral: bool,
-    /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT), and for a model to
+    /// The longest wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT), and for a model to
     /// [`DEFAULT_MODEL_TIMEOUT`](Self::DEFAULT_MODEL_TIMEOUT). Zero is the default too.
     pub timeout: Duration,
     /// Values for the extensions of the other agent.
@@ -80,10 +80,10 @@ pub struct AgentRequest {
 }
 
 impl AgentRequest {
-    /// How long a request to an agent waits for an answer by default: 15 seconds.
+    /// The default of the longest wait of a request to an agent: 15 seconds.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
-    /// How long a request to a model waits for an answer by default: 60 seconds.
+    /// The default of the longest wait of a request to a model: 60 seconds.
     pub const DEFAULT_MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Returns a request to the agent `target`.
@@ -250,8 +250,8 @@ pub struct AgentResponse {
     /// The tokens that the model call used, if the model reports them. They are part of the usage of this turn. `None`
     /// for another agent, whose turn has a usage of its own.
     pub usage: Option<TokenUsage>,
-    /// Why the model stopped, if it says so. [`ModelFinish::Length`] is an answer that a limit of tokens cut off. `None`
-    /// for another agent.
+    /// Why the model stopped, if it says so. [`ModelFinish::Length`] is an answer that a limit of tokens cut off.
+    /// `None` for another agent.
     // CUT-01
     pub finish_reason: Option<ModelFinish>,
 }
@@ -307,8 +307,8 @@ impl<'a> AgentsApi<'a> {
     }
 
     /// Sends a request like [`request`](Self::request), and returns its answer as a value of the type `T`. The schema
-    /// comes from the type, unless the request [has one](AgentRequest::expecting). The model that answers is asked again
-    /// with what is wrong with its answer, twice at most, unless the request says another number.
+    /// comes from the type, unless the request [has one](AgentRequest::expecting). The model that answers is asked
+    /// again with what is wrong with its answer, twice at most, unless the request says another number.
     ///
     /// ```
     /// use goondan::agent::AgentRequest;

@@ -29,7 +29,7 @@ pub struct Frame<'a> {
     failed: bool,
     /// The depth whose code panicked.
     panicked: Option<Depth>,
-    /// What the layer that runs, whose failures are skipped, shares with its probe. It depends on the kind.
+    /// The state that a layer shares with its probe if its failures are skipped. It depends on the kind.
     pub(super) watch: Option<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
 }
 

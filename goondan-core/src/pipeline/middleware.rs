@@ -16,7 +16,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     type Context<'a>: Send;
     /// The result of a run of this kind.
     type Output: Crossing;
-    /// What a middleware recovers with when `next` failed.
+    /// The value that a middleware recovers with when `next` failed.
     type Draft: Send;
     /// The implementation behind a context of this kind.
     #[doc(hidden)]

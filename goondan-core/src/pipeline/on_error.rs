@@ -1,8 +1,8 @@
-//! What a failure of an extension means for the run that it happens in.
+//! The effect of an extension's failure on the run that it happens in.
 
 use serde::{Deserialize, Serialize};
 
-/// What it means for a turn, a step or a tool call when a layer of an extension fails: with an error, by a panic, or by
+/// The effect on a turn, a step or a tool call when a layer of an extension fails: with an error, by a panic, or by
 /// taking too long.
 ///
 /// A failure that happens further in, and that the layer passes on, is not a failure of the layer. Neither is an error

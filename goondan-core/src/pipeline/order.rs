@@ -90,7 +90,7 @@ fn check_constraints(info: &LayerInfo, extensions: &[ExtensionName]) -> Result<(
     Ok(())
 }
 
-/// Returns the error for remaining layers each of which must be inside of another one.
+/// Returns the error for remaining layers that must each be inside of another one.
 fn contradiction(infos: &[&LayerInfo], left: &[usize]) -> Error {
     let outer = |index: usize| left.iter().copied().find(|other| infos[*other].must_be_outside_of(infos[index]));
     let mut path: Vec<usize> = left.first().copied().into_iter().collect();

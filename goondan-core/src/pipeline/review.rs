@@ -31,7 +31,7 @@ pub struct ModelAnswer {
 }
 
 impl ModelAnswer {
-    /// The answer with this content, of a call of which the rest is known.
+    /// The answer with this content, of a call whose other facts are known.
     #[doc(hidden)]
     pub fn new(content: Content, call: &ModelCall) -> Self {
         let ModelCall { usage, model, finish_reason, prepared_by } = call;
@@ -44,7 +44,7 @@ impl ModelAnswer {
         }
     }
 
-    /// Replaces the content, and returns that of before.
+    /// Replaces the content, and returns the old one.
     #[doc(hidden)]
     pub fn replace(&mut self, content: Content) -> Content {
         std::mem::replace(&mut self.content, content)
@@ -66,7 +66,7 @@ impl ModelAnswer {
         self.content.text()
     }
 
-    /// Returns the tool calls, none of which has run.
+    /// Returns the tool calls. None has run.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCallPart> {
         self.content.parts().iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(&**call),
@@ -95,7 +95,7 @@ impl ModelAnswer {
     }
 }
 
-/// What becomes of an answer.
+/// The verdict of a reviewer about an answer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnswerVerdict {
@@ -109,10 +109,9 @@ pub enum AnswerVerdict {
     /// The model is asked again in another step. Nothing of the answer is stored.
     #[non_exhaustive]
     AskAgain {
-        /// What is wrong, for the model: it does not see its answer again.
+        /// The fault, for the model: it does not see its answer again.
         words: String,
-        /// How often in a row the model is asked again before the turn fails with `E_MODEL_UNUSABLE`; 2 unless it is
-        /// given.
+        /// The most repetitions in a row before the turn fails with `E_MODEL_UNUSABLE`; 2 unless it is given.
         at_most: Option<u32>,
     },
 }
@@ -139,7 +138,7 @@ impl AnswerVerdict {
     }
 }
 
-/// What a reviewer gets: the answer, and access to other agents and to models.
+/// The input of a reviewer: the answer, and access to other agents and to models.
 #[derive(Clone, Copy)]
 pub struct Review<'a> {
     answer: &'a ModelAnswer,

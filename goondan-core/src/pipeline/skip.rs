@@ -22,7 +22,7 @@ use crate::crossing::Crossing;
 use crate::error::{Error, Result};
 use crate::panic::{Guarded, catch_unless};
 
-/// How long the own code of a layer may take, and the timer that measures it.
+/// The limit of a layer's own code, and the timer that measures it.
 #[derive(Clone, Copy, Debug)]
 pub struct LayerTimeout {
     /// The longest time before `next`, and again after it.
@@ -46,7 +46,7 @@ pub(super) fn skipping<K: Kind>(
     [named(Arc::new(Skipping { info: info.clone(), layer, timeout })), named(Arc::new(Probe))]
 }
 
-/// How far `next` of a skipping layer has come in one run.
+/// The point that `next` of a skipping layer has reached in one run.
 enum Progress<K: Kind> {
     NotRun,
     /// It runs, or the layer has dropped it before its end.
@@ -96,7 +96,7 @@ impl<K: Kind> Middleware<K> for Skipping<K> {
             K::frame(ctx).watch = None;
             let progress = std::mem::replace(&mut *watch.0.lock(), Progress::Started);
             let error = match outcome {
-                // NEXT-01: the result cannot be that of this run.
+                // NEXT-01: the result cannot belong to this run.
                 Ok(_) if matches!(progress, Progress::NotRun) => next_not_run(&self.info),
                 // A request for another run is no failure. Nothing runs a turn again.
                 Err(error) if error.retry_delay().is_none() || K::KIND == MiddlewareKind::Turn => error,

@@ -6,13 +6,13 @@ use std::fmt;
 
 use crate::error::Result;
 
-/// What a text of an answer is.
+/// The kind of a text in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PieceKind {
-    /// What the model says.
+    /// The words of the model.
     Text,
-    /// What it thinks before that.
+    /// Its thoughts before them.
     Reasoning,
 }
 

@@ -12,7 +12,7 @@ static ANY: AtomicBool = AtomicBool::new(false);
 
 struct Known {
     text: Box<str>,
-    /// How many [`Masked`] have the text.
+    /// The number of [`Masked`] that have the text.
     holders: usize,
 }
 

@@ -63,7 +63,7 @@ struct Inner {
 }
 
 impl Secret {
-    /// Makes a secret of `text`: from now on it is masked.
+    /// Makes a secret of `text`, which is masked as long as the secret exists.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let (masked, in_host) = (Masked::new(masked_forms(&text)), InHost::remember(&text));

@@ -30,7 +30,7 @@ pub struct ToolItem {
     /// The side effects of a call; not sent to the model.
     #[serde(skip)]
     pub effect: Effect,
-    /// How long a call may take; defaults to the timeout of the agent's policy. Not sent to the model.
+    /// The longest time of a call; defaults to the timeout of the agent's policy. Not sent to the model.
     #[serde(skip)]
     pub timeout: Option<Duration>,
     /// Whether the handler asks a person, by [`ToolReply::ask`](crate::ToolReply::ask); not sent to the model.
@@ -335,8 +335,8 @@ pub trait ToolCatalogExt: Sized {
     fn insert_shared(&mut self, item: Arc<ToolItem>);
     /// Whether neither this catalog nor `other` was changed since one was cloned from the other.
     fn is_shared_with(&self, other: &Self) -> bool;
-    /// Iterates over the tools of `registered`, those that are also here as they are here, and then over the others that
-    /// are here. Tools that layers take out and put back keep their places.
+    /// Iterates over the tools of `registered`, those that are also here as they are here, and then over the others
+    /// that are here. Tools that layers take out and put back keep their places.
     // CACHE-01
     fn beside<'a>(&'a self, registered: &'a Self) -> impl Iterator<Item = &'a ToolItem>;
     /// Returns the catalog of the tools that [`beside`](Self::beside) returns.

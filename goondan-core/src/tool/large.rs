@@ -19,18 +19,18 @@ use crate::size;
 /// The size up to which a library does not ask how large a reply may be: the host cuts it then.
 const SMALL: usize = 16 << 10;
 
-/// How large a reply may be.
+/// The size limit of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplySize {
-    /// How many bytes of texts and values it has.
+    /// The most bytes of its texts and values.
     pub bytes: usize,
-    /// How many bytes the files have together that it holds, when they are decoded.
+    /// The most bytes of its files together, when they are decoded.
     pub files: usize,
 }
 
 /// The limit of the reply to one tool call, and what the file is named after that has a larger one.
 pub struct ReplyLimit<'a> {
-    /// How large the reply may be.
+    /// The size limit of the reply.
     pub size: ReplySize,
     /// The tool's name as the model wrote it.
     pub tool: &'a str,
@@ -46,7 +46,7 @@ impl ReplySize {
     /// For libraries of a host that says nothing of limits.
     pub const UNLIMITED: Self = Self { bytes: usize::MAX, files: usize::MAX };
 
-    /// How many bytes the output files of a conversation may have together, for libraries of a host that does not say.
+    /// The most bytes of a conversation's output files together, for libraries of a host that does not say.
     pub const DEFAULT_OUTPUT: u64 = NumberedFile::QUOTA;
 
     /// The limit of the only call of an answer, whose reply may have so many `bytes`.
@@ -54,8 +54,8 @@ impl ReplySize {
         Self { bytes, files: 4 * FilePart::MAX_INLINE }
     }
 
-    /// Returns the limit of each of several calls of an answer: together, they have that of eight with texts, and that
-    /// of two with files.
+    /// Returns the limit of each of several calls of an answer: together, they have the limit of
+    /// eight with texts, and of two with files.
     #[must_use]
     pub fn of_each(self, calls: usize) -> Self {
         let share = |limit: usize, of: usize| if calls > of { limit.saturating_mul(of) / calls } else { limit };
@@ -217,7 +217,7 @@ impl ReplyLimit<'_> {
         format!("{} is left out, because the files of the result are too large. {place}", file.label())
     }
 
-    /// Returns a text of which a quarter of the limit is shown.
+    /// Returns a text that shows a quarter of the limit.
     fn long_text(&self, extension: &'static str) -> LongText {
         match (self.workdir)() {
             Ok(directory) => LongText::new(self.size.bytes / 4, self.named(directory, extension)),

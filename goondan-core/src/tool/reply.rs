@@ -1,4 +1,4 @@
-//! What a tool answers: text, JSON or files, and whether the tool failed.
+//! The reply of a tool: text, JSON or files, and whether the tool failed.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::depth::{self, MAX_DEPTH};
 use crate::error::{Error, ErrorCode, Result};
 use crate::question::Question;
 
-/// What a tool answers: text, a JSON value, or text and files, and whether the tool failed.
+/// The reply of a tool: text, a JSON value, or text and files, and whether the tool failed.
 ///
 /// A tool that answers with text or JSON can return it as it is: any value that derives `Serialize`. A reply can also
 /// hold files, and say that the tool failed while the model still reads what it answered. In place of a file that
@@ -78,13 +78,13 @@ impl ToolReply {
         Self::new(ToolOutput::Content(parts))
     }
 
-    /// Asks a person, or a program, before the tool acts: the call waits for the decision, on the disk, for as long as it
-    /// takes. Then the handler runs again from its start, and [`ToolContext::decision`] returns what was decided. If that
-    /// is a rejection, it does not run, and the model reads why.
+    /// Asks a person, or a program, before the tool acts: the call waits for the decision, on the disk, for as long as
+    /// it takes. Then the handler runs again from its start, and [`ToolContext::decision`] returns what was decided. If
+    /// that is a rejection, it does not run, and the model reads why.
     ///
-    /// The tool says so in its declaration, `#[tool(asks)]`. A handler that asks has not acted; what it does before it asks
-    /// happens again. A [`Question::named`] tells several questions of a handler apart; one that is decided is not asked
-    /// again.
+    /// The tool says so in its declaration, `#[tool(asks)]`. A handler that asks has not acted; what it does before it
+    /// asks happens again. A [`Question::named`] tells several questions of a handler apart; one that is decided is not
+    /// asked again.
     ///
     /// ```
     /// use goondan::decision::Question;

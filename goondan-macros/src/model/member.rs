@@ -31,7 +31,7 @@ pub(crate) struct Helper {
     pub(crate) attribute: Attribute,
 }
 
-/// What a helper attribute makes of its function.
+/// The role that a helper attribute gives its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Init,

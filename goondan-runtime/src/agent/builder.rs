@@ -234,7 +234,7 @@ impl AgentBuilder {
     }
 
     /// Closes a conversation in which nothing happened for `time`, and opens it again with the next input. Its handles
-    /// stay valid, and without a handle it stays open for the same time. Closing is that of
+    /// stay valid, and without a handle it stays open for the same time. Closing is the same as by
     /// [`Instance::close`](super::Instance::close): extensions are cleaned up, history and extensions are dropped from
     /// memory, files and locks are released. Opening reads everything from the store, so only what extensions keep
     /// outside of their state is lost.
@@ -286,7 +286,7 @@ impl AgentBuilder {
     /// Sets the directory at which relative paths in the configs of extensions start. Bundles set it.
     pub fn bundle_root(mut self, root: impl AsRef<Path>) -> Self {
         let root = root.as_ref();
-        // Fails for an empty path and without a current directory; the path is then as good as it was given.
+        // Fails for an empty path and without a current directory; the path then stays as it was given.
         self.opening.bundle_root = Some(std::path::absolute(root).as_deref().unwrap_or(root).into());
         self
     }
@@ -370,9 +370,9 @@ impl AgentBuilder {
     /// # Errors
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
     /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
-    /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates its
-    /// schema or is nested too deeply, `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped;
-    /// `E_VALUE_DEPTH` for a hint, or the schema of an answer, that is nested too deeply.
+    /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates
+    /// its schema or is nested too deeply, `E_EXT_GUARD` for an extension that guards and whose failures are to be
+    /// skipped; `E_VALUE_DEPTH` for a hint, or the schema of an answer, that is nested too deeply.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;

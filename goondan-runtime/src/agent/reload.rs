@@ -10,7 +10,7 @@ use crate::instance::InstanceSlot;
 use crate::join::join;
 use crate::spec::{AgentSpec, ExtensionSpec};
 
-/// What a reload changed. Returned by [`Agent::reload`].
+/// The changes of a reload. Returned by [`Agent::reload`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Reloaded {
@@ -20,7 +20,7 @@ pub struct Reloaded {
     pub refused: Vec<(InstanceKey, Error)>,
 }
 
-/// How one extension changed in a reload. Its `Display` is a few words, such as `message-window 0.1.0 → 0.1.1`.
+/// The change of one extension in a reload. Its `Display` is a few words, such as `message-window 0.1.0 → 0.1.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtensionChange {

@@ -1,4 +1,4 @@
-//! What a program receives of all conversations of an agent: turns that they ran by themselves, and requests of
+//! Subscriptions of a program to all conversations of an agent: turns that they ran by themselves, and requests of
 //! extensions for reloads.
 
 use goondan_core::Result;
@@ -11,7 +11,7 @@ use crate::ports::observer::Observer;
 
 impl Agent {
     /// Adds an observer of all conversations of this agent, after those that it has: see
-    /// [`AgentBuilder::observer`](crate::AgentBuilder::observer). It is told of the turns that begin from now on.
+    /// [`AgentBuilder::observer`](crate::AgentBuilder::observer). It observes the turns that begin afterwards.
     // OBSERVE-01
     pub fn observe(&self, observer: impl Observer) {
         self.inner.observers.add(observer);
@@ -19,7 +19,7 @@ impl Agent {
 
     /// Returns the turns of this agent, in all of its conversations, whose results are not returned to the program:
     /// those that a task of an extension, a tool or the program delegated, those that other agents requested, and those
-    /// that [`Instance::send`](crate::Instance::send) queued. They are told when they have ended, from now on.
+    /// that [`Instance::send`](crate::Instance::send) queued. The subscriber receives each turn when it ends.
     ///
     /// ```
     /// use goondan::Agent;
@@ -48,9 +48,9 @@ impl Agent {
     }
 
     /// Returns the live questions of this agent, in all of its conversations: tools ask them by
-    /// [`ToolContext::ask_live`](goondan_core::ToolContext::ask_live), and those of agents that wait for a decision while
-    /// another one waits for them. As long as there is a subscription, a person can be asked: its
-    /// reader answers a question, or lets it expire.
+    /// [`ToolContext::ask_live`](goondan_core::ToolContext::ask_live), and those of agents that wait for a decision
+    /// while another one waits for them. As long as there is a subscription, a person can be asked: its reader answers
+    /// a question, or lets it expire.
     ///
     /// ```
     /// use goondan::Agent;

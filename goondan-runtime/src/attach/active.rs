@@ -13,7 +13,7 @@ use super::services::Services;
 use crate::join::join;
 use crate::spec::ExtensionSpec;
 
-/// How long the cleanup of one extension may take.
+/// The longest time of the cleanup of one extension.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An extension, and what it registered.

@@ -1,4 +1,4 @@
-//! What a conversation runs turns with.
+//! The agent, policy and extensions that a conversation runs turns with.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use goondan_lock::Lock;
 use super::register::Registered;
 use crate::spec::AgentSpec;
 
-/// What a conversation runs turns with. A reload replaces it between two turns, or between two steps of one.
+/// The agent, policy and extensions that a conversation runs turns with. A reload replaces it between two turns, or
+/// between two steps of one.
 pub(crate) struct Generation {
     pub(crate) spec: Arc<AgentSpec>,
     pub(crate) registered: Registered,

@@ -1,4 +1,4 @@
-//! What an extension's [`ExtensionApi`](goondan_core::ExtensionApi) is backed by.
+//! The runtime's side of an extension's [`ExtensionApi`](goondan_core::ExtensionApi).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct ExtensionHandle {
     stage: Lock<Stage>,
 }
 
-/// What an extension may register.
+/// The registrations that an extension may make.
 enum Stage {
     /// Everything: `#[init]` runs.
     Registering(Vec<AnyRegistration>),

@@ -13,7 +13,7 @@ use crate::bus::Owner;
 /// The late tools of one conversation, in the order in which they were registered.
 #[derive(Default)]
 pub(crate) struct LateTools {
-    /// How often a tool was added. As long as it is 0, no step takes the lock.
+    /// The number of tools that were added. As long as it is 0, no step takes the lock.
     changes: AtomicU64,
     tools: Lock<Vec<LateTool>>,
 }

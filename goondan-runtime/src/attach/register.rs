@@ -19,7 +19,7 @@ use super::services::{Present, Services};
 use crate::registry::{Described, PresenterState, SharedTools, Tool, ToolRegistry};
 use crate::spec::{AgentSpec, ExtensionSpec};
 
-/// What the extensions of one conversation registered.
+/// The registrations of the extensions of one conversation.
 pub(crate) struct Registered {
     pub(crate) turn: Chain<Turn>,
     pub(crate) step: Chain<Step>,

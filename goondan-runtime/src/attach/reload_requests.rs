@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::bus::Bus;
 use crate::ports::store::InstanceId;
 
-/// How many requests wait for a program that does not read them. Those that exceed it are refused.
+/// The most requests that wait for a program that does not read them. Those that exceed it are refused.
 const QUEUE: usize = 64;
 
 /// The requests for reloads of agents, returned by [`Agent::reload_requests`](crate::Agent::reload_requests).
@@ -148,7 +148,7 @@ impl Request {
 }
 
 impl ReloadListener {
-    /// Sends the requests to `sender` from now on, unless they go to another receiver that exists.
+    /// Sends later requests to `sender`, unless they go to another receiver that exists.
     fn set(&self, sender: Sender<ReloadRequest>) -> Result<()> {
         let mut listener = self.0.lock();
         if listener.as_ref().is_some_and(|other| !other.is_closed() && !other.same_channel(&sender)) {

@@ -35,8 +35,8 @@ pub(crate) async fn replace(
     Ok(new)
 }
 
-/// What a turn has replaced between its steps. It belongs to the conversation and not to the turn, which can be dropped
-/// at any moment.
+/// Generations that a turn has replaced between its steps. They belong to the conversation and not to the turn, which
+/// can be dropped at any moment.
 #[derive(Default)]
 pub(crate) struct Replaced {
     under_way: Option<JoinHandle<Option<Arc<Generation>>>>,
@@ -44,7 +44,7 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// Returns what turns run with from now on, if it was replaced. Waits for a replacement that is under way.
+    /// Returns the generation of later turns, if it was replaced. Waits for a replacement that is under way.
     pub(crate) async fn take(&mut self) -> Option<Arc<Generation>> {
         self.settle().await;
         self.newest.take()
@@ -62,7 +62,7 @@ impl Replaced {
     }
 }
 
-/// What the steps of one turn run with.
+/// The generations that the steps of one turn run with.
 pub(crate) struct StepGenerations<'a> {
     /// That of the turn, whose layers are running.
     pub(crate) first: &'a Arc<Generation>,

@@ -1,4 +1,4 @@
-//! What the extensions of one conversation share while it is open.
+//! State that the extensions of one conversation share while it is open.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -20,8 +20,8 @@ use crate::showing::Showing;
 use crate::spec::{AgentSpec, ExtensionSpec};
 use crate::state::States;
 
-/// What the extensions of one conversation share. It is made when the conversation is opened; handles that extensions
-/// keep hold it beyond the end of the conversation, where it does nothing any more.
+/// State that the extensions of one conversation share. It is made when the conversation is opened; handles that
+/// extensions keep hold it beyond the end of the conversation, where it does nothing any more.
 pub(crate) struct Services {
     pub(crate) id: InstanceId,
     /// Tells the conversation apart from the others that are open in this process.
@@ -34,16 +34,16 @@ pub(crate) struct Services {
     /// The clock of the deadlines of its turns.
     pub(crate) clock: Clock,
     pub(super) store: Arc<dyn Store>,
-    /// How many delegations wait for their results.
+    /// The number of delegations that wait for their results.
     pub(crate) delegated: AtomicUsize,
     pub(crate) delegations: Delegations,
     pub(crate) waiting_reload: WaitingReload,
-    /// What the agent has, for extensions that ask.
+    /// The features of the agent, for extensions that ask.
     present: Lock<Present>,
     upcalls: Upcalls,
 }
 
-/// What an agent has.
+/// The features of an agent.
 #[derive(Default)]
 pub(super) struct Present {
     pub(super) extensions: Vec<Arc<ExtensionSpec>>,
@@ -52,7 +52,7 @@ pub(super) struct Present {
 }
 
 impl Present {
-    /// What an agent has that is stored in `store`, which its extensions do not write either.
+    /// Returns the features of an agent that is stored in `store`, which its extensions do not write either.
     pub(super) fn new(agent: &AgentSpec, store: &dyn Store) -> Self {
         let mut bundle_files = Arc::clone(&agent.opening.bundle_files);
         for directory in store.directories() {
@@ -81,7 +81,7 @@ pub(crate) trait AgentUpcalls: Send + Sync {
     );
 }
 
-/// What extensions ask of the instance that they are in, also outside of turns.
+/// Requests of extensions to their instance, also outside of turns.
 pub(crate) trait InstanceUpcalls: Send + Sync {
     /// Stores changed state soon, unless the end of a running turn does.
     fn store_later(self: Arc<Self>);

@@ -69,7 +69,7 @@ impl WaitingReload {
 pub(crate) struct Waits<'a>(&'a WaitingReload);
 
 impl Waits<'_> {
-    /// Whether no turn has taken the reload. None can take it from now on.
+    /// Whether no turn has taken the reload. None can take it any more.
     pub(crate) fn end(self) -> bool {
         self.0.take_if(|_| true).is_some()
     }

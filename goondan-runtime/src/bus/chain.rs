@@ -1,5 +1,5 @@
 //! Chains of events: each was emitted by a handler while it handled the one before. A long chain is a loop, such as
-//! that of a handler that emits the event that it handles.
+//! the loop of a handler that emits the event that it handles.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use goondan_core::{Error, ErrorCode, Event, ExtensionName, TurnInfo};
 
-/// How many events may lead to one another.
+/// The longest chain of events that lead to one another.
 pub(super) const MAX_CHAIN: u32 = 64;
 
-/// How many of them an error shows at most: the newest.
+/// The most events of a chain that an error shows: the newest.
 const SHOWN: u32 = 8;
 
 tokio::task_local! {

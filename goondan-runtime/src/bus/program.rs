@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use super::Bus;
 
-/// How many events wait for a program that does not read them. Those that exceed it are lost.
+/// The most events that wait for a program that does not read them. Those that exceed it are lost.
 pub(crate) const QUEUE: usize = 256;
 
 /// The subscriptions of the program. They outlast the bus: an idle conversation closes its bus, and has another one
@@ -126,7 +126,7 @@ impl EventStream {
         self.events.recv().await
     }
 
-    /// Lets `take` have the events from now on, and those that were not read yet. It returns whether there was room.
+    /// Gives `take` the later events, and those that were not read yet. It returns whether there was room.
     pub(crate) fn forward_to(&mut self, mut take: impl FnMut(Event) -> bool + Send + 'static) {
         let forward = self.forward.upgrade();
         let mut receiving = forward.as_ref().map(|forward| forward.0.lock());

@@ -13,8 +13,8 @@ use super::program::Forward;
 /// The capacity of a queue; a handler loses the events that exceed it.
 pub(super) const QUEUE: usize = 256;
 
-/// How many events an extension may emit while the bus is drained. More than that come from a loop of handlers that
-/// emit in tasks of their own, so that their events have no chain.
+/// The most events that an extension may emit while the bus is drained. More than that come from a loop of handlers
+/// that emit in tasks of their own, so that their events have no chain.
 pub(super) const DRAIN_LIMIT: u32 = 1_000;
 
 /// An extension that owns subscriptions. When an extension is replaced by one with the same name, the number
@@ -74,7 +74,7 @@ pub(super) struct Table {
     closed: bool,
     /// The number of drains that run.
     drains: usize,
-    /// What each extension has emitted since then.
+    /// The events that each extension has emitted since then.
     drained: BTreeMap<ExtensionName, Drained>,
     /// The loops that were reported: the extension whose handler emitted the event that was refused, and its name.
     loops: BTreeSet<(Option<ExtensionName>, Arc<str>)>,
@@ -96,7 +96,7 @@ struct Entry {
     lost: u64,
 }
 
-/// What an extension emits while the bus is drained.
+/// The events of an extension while the bus is drained.
 #[derive(Default)]
 struct Drained {
     events: u32,
@@ -259,7 +259,7 @@ impl Table {
         self.drains += 1;
     }
 
-    /// Records the end of a drain. Returns the extensions of which events were refused, each with the first of these.
+    /// Records the end of a drain. Returns the extensions whose events were refused, each with the first of these.
     pub(super) fn end_drain(&mut self) -> Vec<(ExtensionName, Arc<str>)> {
         self.drains -= 1;
         if self.drains > 0 {

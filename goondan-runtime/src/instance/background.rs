@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::ports::store::InstanceId;
 use crate::turn::suspended;
 
-/// How many turns wait for a subscriber that does not read them. Those that exceed it are counted only.
+/// The most turns that wait for a subscriber that does not read them. Those that exceed it are counted only.
 const QUEUE: usize = 256;
 
 /// A turn whose result was not returned to the program: an extension or the program delegated it, another agent
@@ -29,13 +29,14 @@ pub struct BackgroundTurn {
     pub agent: AgentName,
     /// The key of its instance.
     pub instance: InstanceKey,
-    /// What the turn answered. Its source is who asked; another agent waits for the answer if it has `reply_to`.
+    /// The event that the turn answered. Its source is who asked; another agent waits for the answer if it has
+    /// `reply_to`.
     pub input: AgentEvent,
     /// The result, or the error that failed the turn.
     pub outcome: Result<TurnResult>,
 }
 
-/// What [`BackgroundTurns`] tells.
+/// An update from [`BackgroundTurns`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum BackgroundUpdate {
@@ -45,13 +46,13 @@ pub enum BackgroundUpdate {
     Missed(u64),
 }
 
-/// The background turns of agents from now on, returned by [`Agent::subscribe_turns`](crate::Agent::subscribe_turns).
+/// The later background turns of agents, returned by [`Agent::subscribe_turns`](crate::Agent::subscribe_turns).
 pub struct BackgroundTurns {
     ended: Receiver<Arc<BackgroundTurn>>,
     missed: Arc<AtomicU64>,
     /// For more agents.
     sender: WeakSender<Arc<BackgroundTurn>>,
-    /// How many turns each agent has.
+    /// The number of turns of each agent.
     counts: Vec<watch::Receiver<Count>>,
 }
 
@@ -67,11 +68,11 @@ struct Subscriber {
     missed: Arc<AtomicU64>,
 }
 
-/// How many background turns an agent has.
+/// The number of background turns of an agent.
 #[derive(Clone, Copy, Default)]
 struct Count {
     pending: usize,
-    /// How many there were. It never falls.
+    /// The number of all that ever began. It never falls.
     begun: u64,
 }
 

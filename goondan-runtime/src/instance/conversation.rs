@@ -37,10 +37,10 @@ use crate::turn::{
 };
 use crate::updates::UpdateSender;
 
-/// How long the end of a turn waits for event handlers (D-18).
+/// The longest time that the end of a turn waits for event handlers (D-18).
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What can be read of an open conversation without waiting for turns.
+/// The part of an open conversation that can be read without waiting for turns.
 #[derive(Clone)]
 pub(super) struct View {
     pub(super) services: Arc<Services>,
@@ -54,7 +54,7 @@ pub(crate) struct OpenConversation {
     services: Arc<Services>,
     generation: Arc<Generation>,
     newest: Arc<Newest>,
-    /// What the last turn replaced between its steps.
+    /// The generations that the last turn replaced between its steps.
     replaced: Replaced,
     workdir: Workdir,
     journaled: JournaledConversation,
@@ -96,7 +96,7 @@ impl OpenConversation {
         if !stored.rewound.is_empty() {
             tell_rewound(&services, stored.rewound);
         }
-        // D-18: state that `#[init]` set survives from now on.
+        // D-18: state that `#[init]` set now survives.
         if let Err(error) = journaled.store_state().await {
             run_cleanup(&registered.extensions).await;
             services.bus.close();
@@ -373,7 +373,7 @@ impl OpenConversation {
         std::mem::replace(&mut self.waits, waits) && !waits
     }
 
-    /// Returns when the first of them expires, unless there is a timer for it, which there is from now on.
+    /// Returns when the first of them expires, unless there is a timer for it, which the caller then starts.
     pub(super) fn start_timer(&mut self) -> Option<Timestamp> {
         let expires = self.journaled.expires();
         if self.expires == expires {
@@ -427,8 +427,8 @@ impl OpenConversation {
         self.run(slot, event, waiter).await
     }
 
-    /// Rejects the calls whose time is over, and goes on with the turn if all of its calls are decided. Returns its event
-    /// and its outcome.
+    /// Rejects the calls whose time is over, and goes on with the turn if all of its calls are decided. Returns its
+    /// event and its outcome.
     pub(super) async fn expire(
         &mut self,
         slot: &InstanceSlot,
@@ -493,7 +493,7 @@ pub(super) fn is_suspended(outcome: &Result<TurnResult>) -> bool {
     outcome.as_ref().is_ok_and(|result| result.finish_reason() == FinishReason::Suspended)
 }
 
-/// How a turn ended.
+/// The end of a turn.
 enum TurnEnd<T> {
     Outcome(T),
     Cancelled,

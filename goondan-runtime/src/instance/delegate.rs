@@ -15,11 +15,11 @@ use super::shared::AgentInner;
 use crate::attach::{AgentUpcalls, Services};
 use crate::ports::router::{AgentCall, AgentReply, not_found};
 
-/// How many delegations of a conversation may be waiting for their results.
+/// The most delegations of a conversation that may wait for their results.
 const WAITING: usize = 64;
 
-/// How many delegations may lead to one another. More are a loop, such as that of a handler of `turn.completed` that
-/// wakes its own conversation.
+/// The longest chain of delegations that lead to one another. A longer one is a loop, for example of a handler of
+/// `turn.completed` that wakes its own conversation.
 const MAX_WAKINGS: u32 = 32;
 
 /// A delegation that counts as waiting until it is dropped.

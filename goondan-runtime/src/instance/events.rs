@@ -115,7 +115,7 @@ impl InstanceEvents<'_> {
         Ok(bus.drain(limit).await == 0)
     }
 
-    /// Returns the events that match `pattern`, a name or a glob such as `workspace.*`, from now on: those of
+    /// Returns the events that match `pattern`, a name or a glob such as `workspace.*`, after this call: those of
     /// extensions, of the runtime and of the program. The subscription lasts until the stream is dropped or the
     /// instance is closed, also while the conversation is idle.
     ///

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::slot::{Idleness, InstanceSlot};
 
-/// How many conversations are closed at once: a cleanup may wait for the network, and there may be thousands.
+/// The most conversations that are closed at once: a cleanup may wait for the network, and there may be thousands.
 const CLOSING: usize = 32;
 
 /// The channel to the task.

@@ -70,7 +70,8 @@ pub struct Instance {
     inner: Arc<HandleInner>,
 }
 
-/// What the clones of a handle share. Dropping it closes the conversation, unless that closes when it is idle.
+/// The state that the clones of a handle share. Dropping it closes the conversation, unless that closes when it is
+/// idle.
 pub(super) struct HandleInner {
     agent: Arc<AgentInner>,
     slot: Arc<InstanceSlot>,
@@ -158,20 +159,21 @@ impl Instance {
     /// An event is answered once. If an earlier turn has answered an event with this id, its result is returned
     /// ([`TurnResult::is_stored`]), or the error that it ended with, and nothing runs. If its turn was interrupted, by
     /// the end of the process or because the future was dropped, that turn goes on: the model is not asked again for an
-    /// answer that is recorded, and a tool call that must not run twice does not. A text makes an event with an id of its
-    /// own; [`AgentEvent::with_id`](goondan_core::AgentEvent::with_id) sets another.
+    /// answer that is recorded, and a tool call that must not run twice does not. A text makes an event with an id of
+    /// its own; [`AgentEvent::with_id`](goondan_core::AgentEvent::with_id) sets another.
     ///
-    /// Dropping the future leaves the turn open. It goes on when the event is run again, and is closed without an answer
-    /// before the next turn of another event, or by [`Instance::abandon`]. [`Instance::cancel`] ends it at once.
+    /// Dropping the future leaves the turn open. It goes on when the event is run again, and is closed without an
+    /// answer before the next turn of another event, or by [`Instance::abandon`]. [`Instance::cancel`] ends it at once.
     ///
     /// # Errors
     /// `E_INPUT` when the text of the event is blank, `E_INPUT_FILE` when a file in it cannot be used or is of a type
     /// that the model does not take, `E_VALUE_DEPTH` when a value in it is nested too deeply: no turn runs. The error
     /// that failed the turn; its [`turn`](goondan_core::Error::turn) is how far the turn came. `E_TURN_CANCELLED`;
-    /// `E_EVENT_REUSED` when an earlier event has its id and another input; `E_TURN_INTERRUPTED` when its turn was closed;
-    /// `E_STORE_UNAVAILABLE` when the store cannot be reached now: the turn stays open, and goes on when the event is run
-    /// again. `E_STORE_…` when the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was idle
-    /// and cannot be opened; the next input tries again.
+    /// `E_EVENT_REUSED` when an earlier event has its id and another input; `E_TURN_INTERRUPTED` when its turn was
+    /// closed; `E_STORE_UNAVAILABLE` when the store cannot be reached now: the turn stays open, and goes on when the
+    /// event is run again. `E_STORE_…` when the turn could not be stored. The errors of
+    /// [`Agent::instance`](crate::Agent::instance) when the conversation was idle and cannot be opened; the next input
+    /// tries again.
     // F-TURN, D-16, ONCE-01, RESUME-01
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
         let event = event.into();
@@ -247,12 +249,12 @@ impl Instance {
     }
 
     /// Handles one input event like [`Instance::run`], or in the turn that runs: its input joins that turn at the next
-    /// step, when every tool call has its result. The next request to the model has it as a message of the user, and the
-    /// layers of that step are told by [`StepContext::joined_inputs`](goondan_core::StepContext::joined_inputs).
+    /// step, when every tool call has its result. The next request to the model has it as a message of the user, and
+    /// the layers of that step are told by [`StepContext::joined_inputs`](goondan_core::StepContext::joined_inputs).
     ///
-    /// The turn answers both events, and each of them once: the result for one that has joined is that of the turn, as
-    /// [stored](TurnResult::is_stored). If no turn runs, or the one that runs has no further step, the event has the next
-    /// turn. It waits from this call on, until the future is dropped or a step takes it.
+    /// The turn answers both events, and each of them once: the result for one that has joined is the result of the
+    /// turn, as [stored](TurnResult::is_stored). If no turn runs, or the one that runs has no further step, the event
+    /// has the next turn. It waits from this call on, until the future is dropped or a step takes it.
     ///
     /// ```
     /// use goondan::Agent;
@@ -280,9 +282,9 @@ impl Instance {
         })
     }
 
-    /// Handles one input event like [`Instance::steer`], and streams what happens in its turn, if it has one of its own.
-    /// If its input joins a turn that runs, the stream ends with that turn and has no updates: those are in the stream of
-    /// that turn.
+    /// Handles one input event like [`Instance::steer`], and streams what happens in its turn, if it has one of its
+    /// own. If its input joins a turn that runs, the stream ends with that turn and has no updates: those are in the
+    /// stream of that turn.
     // STEER-01, D-46
     pub fn steer_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
         let event = event.into();
@@ -315,9 +317,9 @@ impl Instance {
         })
     }
 
-    /// Cancels the turn that answers `event`: it ends now. What the model had said of an answer is kept, and the turn is
-    /// committed with the outcome `cancelled`, and the caller that runs it gets `E_TURN_CANCELLED`. Returns false, and does
-    /// nothing, if the event has no turn that runs or was interrupted.
+    /// Cancels the turn that answers `event`: it ends now. What the model had said of an answer is kept, and the turn
+    /// is committed with the outcome `cancelled`, and the caller that runs it gets `E_TURN_CANCELLED`. Returns false,
+    /// and does nothing, if the event has no turn that runs or was interrupted.
     ///
     /// # Errors
     /// `E_STORE_…` when an interrupted turn could not be stored.
@@ -326,10 +328,10 @@ impl Instance {
         self.inner.slot.cancel(event).await
     }
 
-    /// Returns the event whose turn was interrupted, if there is one: [`Instance::run`] of it goes on with the turn. It is
-    /// the event as it was run, or after the end of its process as the store has recorded it; then secrets are masked in
-    /// it, and of its authentication only the principal is left. `None` too if the store has not recorded it. Waits for
-    /// turns that run or were queued earlier.
+    /// Returns the event whose turn was interrupted, if there is one: [`Instance::run`] of it goes on with the turn. It
+    /// is the event as it was run, or after the end of its process as the store has recorded it; then secrets are
+    /// masked in it, and of its authentication only the principal is left. `None` too if the store has not recorded it.
+    /// Waits for turns that run or were queued earlier.
     ///
     /// # Errors
     /// As [`Instance::messages`].
@@ -361,14 +363,14 @@ impl Instance {
         abandoned
     }
 
-    /// Takes the conversation back to the end of the turn `to`: the messages of later turns are removed, in a turn of its
-    /// own. A turn that was interrupted is closed first. What the turns did stays done: files, and the state of
+    /// Takes the conversation back to the end of the turn `to`: the messages of later turns are removed, in a turn of
+    /// its own. A turn that was interrupted is closed first. What the turns did stays done: files, and the state of
     /// extensions, which get the event `conversation.rewound`. The events of the turns stay answered: run again, they
     /// have the error `E_TURN_REWOUND`. Waits for turns that run or were queued earlier.
     ///
     /// What a layer has removed stays removed, and a message that
-    /// [stands for others](goondan_core::Message::stands_for) stays: the conversation cannot be taken back to before the
-    /// newest turn that one stands for.
+    /// [stands for others](goondan_core::Message::stands_for) stays: the conversation cannot be taken back to before
+    /// the newest turn that one stands for.
     ///
     /// ```
     /// use goondan::Agent;

@@ -1,4 +1,4 @@
-//! What the instances of an agent share, and the map of their slots.
+//! State that the instances of an agent share, and the map of their slots.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,10 +19,10 @@ use crate::ports::store::{InstanceId, Store};
 use crate::spec::AgentSpec;
 use crate::turn::Observers;
 
-/// What an [`Agent`](crate::Agent) and its instances share.
+/// State that an [`Agent`](crate::Agent) and its instances share.
 pub(crate) struct AgentInner {
     pub(crate) name: AgentName,
-    /// The description that conversations are opened with from now on.
+    /// The description that later conversations are opened with.
     spec: Lock<Arc<AgentSpec>>,
     /// Held by a reload: one runs at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
@@ -36,7 +36,7 @@ pub(crate) struct AgentInner {
     slots: Lock<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(crate) reach: Reach,
     /// Tells requests of other agents that a turn of the agent does not wait for a decision any more. One for all
-    /// conversations, of which few wait.
+    /// conversations, and few wait.
     // ASK-01
     pub(super) decided: Notify,
 }

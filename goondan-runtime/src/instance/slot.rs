@@ -31,8 +31,8 @@ use crate::ports::store::InstanceId;
 use crate::spec::AgentSpec;
 use crate::turn::Steering;
 
-/// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent
-/// sets a time: long enough that agents that exchange messages do not open it for each one.
+/// The time that a conversation that was opened for other agents stays open while nothing happens in it, unless its
+/// agent sets a time: long enough that agents that exchange messages do not open it for each one.
 const IDLE_FOR_OTHERS: Duration = Duration::from_secs(300);
 
 /// The slot of one instance. It exists while a handle, an open conversation or the idle task refers to it.
@@ -64,7 +64,7 @@ struct SlotStatus {
     last_used: Instant,
     /// The event that is answered now.
     running: Option<EventId>,
-    /// How many turns are promised that are not in the queue yet.
+    /// The number of promised turns that are not in the queue yet.
     promised: usize,
     /// Whether the idle task has the slot.
     watched: bool,
@@ -82,7 +82,7 @@ enum Phase {
     },
 }
 
-/// What stores state that changes while a conversation is open.
+/// The writer of state that changes while a conversation is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Saving {
     /// A change spawns a task.
@@ -93,7 +93,7 @@ enum Saving {
     AtTurnEnd,
 }
 
-/// What a reload comes to first.
+/// The first of two things that a reload waits for.
 enum Either {
     Lock(ConversationLock),
     /// Of the turn that has taken the reload.
@@ -319,8 +319,8 @@ impl InstanceSlot {
         }
     }
 
-    /// Rejects the calls that wait when their time is over, and goes on with the turn. The conversation does not stay open
-    /// for that: what expires while it is closed is rejected when it is opened.
+    /// Rejects the calls that wait when their time is over, and goes on with the turn. The conversation does not stay
+    /// open for that: what expires while it is closed is rejected when it is opened.
     // ASK-01
     fn expire_at(self: &Arc<Self>, expires: Timestamp) {
         let slot = Arc::downgrade(self);
@@ -398,7 +398,8 @@ impl InstanceSlot {
         self.touch(agent);
     }
 
-    /// How long the conversation may be idle before it closes. `None` means that it closes with its last handle.
+    /// Returns the time that the conversation may be idle before it closes. `None` means that it closes with its last
+    /// handle.
     pub(crate) fn idle_after(&self) -> Option<Duration> {
         self.idle_after.or_else(|| self.is_for_others().then_some(IDLE_FOR_OTHERS))
     }

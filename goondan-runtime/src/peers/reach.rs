@@ -1,4 +1,4 @@
-//! How an agent reaches others, as far as its mistakes show it.
+//! The agents that a router knows, for error messages.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use goondan_core::{AgentName, Error, ErrorCode, RequestTarget};
 use goondan_lock::Lock;
 
-/// How many missing targets are remembered. Their names may come from a model.
+/// The most missing targets that are remembered. Their names may come from a model.
 const LIMIT: usize = 64;
 
-/// What is known of the way from one agent to others. It belongs to the agent and outlives reloads.
+/// Facts about the way from one agent to others. They belong to the agent and outlive reloads.
 #[derive(Default)]
 pub(crate) struct Reach {
     /// Whether a router was told of the agent. It may have none itself.

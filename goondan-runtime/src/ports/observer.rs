@@ -14,8 +14,8 @@ use super::store::TurnOutcome;
 /// [`AgentBuilder::observer`](crate::AgentBuilder::observer) and [`Agent::observe`](crate::Agent::observe) add one.
 ///
 /// It is called on the task that runs the turn, in the order in which things happen, so it delays the turn by the time
-/// that it takes. One that takes longer than 100 ms is named in the log, once. A panic in it is logged once, and changes
-/// nothing. Turns of several conversations call it at the same time.
+/// that it takes. One that takes longer than 100 ms is named in the log, once. A panic in it is logged once, and
+/// changes nothing. Turns of several conversations call it at the same time.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -58,8 +58,8 @@ pub trait Observer: Send + Sync + 'static {
     /// must return at once. For an observer that wants nothing, nothing is built.
     fn wants(&self) -> Wants;
 
-    /// Receives something that has happened in a turn. The scope says when, and in which conversation and turn; its span
-    /// is that of the step for pieces of an answer, that of the turn for messages.
+    /// Receives something that has happened in a turn. The scope says when, and in which conversation and turn; its
+    /// span is the span of the step for pieces of an answer, of the turn for messages.
     fn told(&self, scope: &EventScope, what: &Told<'_>);
 
     /// Returns the name of the observer in the log. Defaults to the name of its type.
@@ -82,7 +82,7 @@ impl<O: Observer + ?Sized> Observer for Arc<O> {
     }
 }
 
-/// What an [`Observer`] receives of a turn. Several are joined by `|`.
+/// The updates of a turn that an [`Observer`] receives. Several are joined by `|`.
 ///
 /// ```
 /// use goondan::agent::Wants;
@@ -130,12 +130,12 @@ pub enum Told<'a> {
     /// message that they have replaced or removed. Edits of a request by
     /// [`StepContext::project`](goondan_core::StepContext::project) are none.
     Message(&'a MessageEvent),
-    /// The messages of this turn that were received are void: it was interrupted, and goes on or is closed now. Those that
-    /// it has follow, from its first.
+    /// The messages of this turn that were received are void: it was interrupted, and goes on or is closed now. Those
+    /// that it has follow, from its first.
     TakenBack,
-    /// The turn is committed: the messages of it that were received are part of the conversation. Every observer is told
-    /// that wants anything. A turn of which this never comes, such as one that began when the store was lost, has changed
-    /// nothing once another one of the conversation begins.
+    /// The turn is committed: the messages of it that were received are part of the conversation. Every observer is
+    /// told that wants anything. A turn without this update, such as one that began when the store was lost, has
+    /// changed nothing once another one of the conversation begins.
     Ended(&'a TurnOutcome),
     /// A piece of the model's answer: a preview, as [`TurnUpdate`](crate::TurnUpdate) says. After
     /// [`ModelDelta::Restart`], and when the step is started again, the pieces of the step that were received are void.
@@ -145,7 +145,7 @@ pub enum Told<'a> {
         /// The piece.
         piece: ModelDelta<'a>,
     },
-    /// How far a tool call is.
+    /// The progress of a tool call.
     Progress(&'a ToolProgress),
     /// The output of a tool call for people. The runtime event of the call follows.
     // PRESENT-01

@@ -7,8 +7,8 @@ use crate::live::Asker;
 
 /// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
-    /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. If its
-    /// turn waits for a decision, that fails at once with `AGENT_SUSPENDED`, unless the call waits for that. The
+    /// Runs a turn of the target with the event and returns its reply. The target is opened if it is not running. If
+    /// its turn waits for a decision, that fails at once with `AGENT_SUSPENDED`, unless the call waits for that. The
     /// caller enforces the timeout and rejects circles. The same event is delivered again when a turn that was
     /// interrupted asks again: it is answered once.
     ///
@@ -49,8 +49,8 @@ pub struct AgentCall {
     pub instance: InstanceKey,
     /// The event.
     pub event: AgentEvent,
-    /// Whether a request waits while the turn waits for a decision, however long that takes. Otherwise it fails then with
-    /// `AGENT_SUSPENDED`.
+    /// Whether a request waits while the turn waits for a decision, however long that takes. Otherwise it fails then
+    /// with `AGENT_SUSPENDED`.
     // ASK-01
     pub until_decided: bool,
     /// The turn that waits for the answer. `None` for a notice or a delegation.
@@ -69,7 +69,7 @@ impl AgentCall {
     }
 
     /// Waits until the answer is not waited for any more, although the turn that has asked runs on or was cancelled:
-    /// the request was one of several of which the first counts, or its time is over. Never completes for a notice.
+    /// the request was one of several whose first answer counts, or its time is over. Never completes for a notice.
     // D-40
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + 'static {
         let cancelled = self.asker.as_ref().map(Asker::cancelled);
@@ -87,7 +87,7 @@ impl AgentCall {
     }
 }
 
-/// What an agent replies to a request.
+/// The reply of an agent to a request.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AgentReply {

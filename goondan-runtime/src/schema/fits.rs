@@ -1,7 +1,7 @@
 //! Judges values by schemas without compiling them.
 //!
 //! A program starts with values that fit, and to compile a schema takes as long as the rest of a short run. So a schema
-//! is compiled only for values that do not fit, or of which this is not known here.
+//! is compiled only for values that do not fit, or where this is not known here.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use serde_json::{Map, Value};
 
 use super::{BUNDLE_PATH, is_below_bundle};
 
-/// How many levels of references and values are followed.
+/// The most levels of references and values that are followed.
 const DEPTH: u32 = 64;
 
-/// Returns whether `value` certainly fits `schema`. `formats` is whether that of paths below a bundle is checked.
+/// Returns whether `value` certainly fits `schema`. `formats` is whether the format of paths below a bundle is checked.
 pub(super) fn fits(schema: &Value, value: &Value, formats: bool) -> bool {
     Judge { root: schema, formats }.value(schema, value, DEPTH) == Some(true)
 }
 
-/// Returns whether a schema certainly compiles: it has only keywords that are known here, each with a value as it should
-/// be.
+/// Returns whether a schema certainly compiles: it has only keywords that are known here, each with a value as it
+/// should be.
 pub(super) fn is_plain(schema: &Value) -> bool {
     is_plain_below(schema, schema, DEPTH)
 }

@@ -20,7 +20,7 @@ use object::members;
 /// The format of paths below the directory of a bundle.
 pub(crate) const BUNDLE_PATH: &str = "bundle-path";
 
-/// How many bytes the patterns of a schema may take together.
+/// The most bytes of a schema's patterns together.
 const PATTERNS: usize = 10 << 20;
 
 /// A JSON Schema that values are checked against.
@@ -39,7 +39,7 @@ pub struct Violation {
     /// The location in the value, as a JSON pointer; empty for the whole value. That of an unknown member is the
     /// member itself.
     pub path: String,
-    /// What is wrong at that location.
+    /// The fault at that location.
     pub message: String,
     /// The member that an unknown one was probably meant to be.
     pub meant: Option<String>,
@@ -73,7 +73,7 @@ impl Schema {
         Self::trusted(schema, false)
     }
 
-    /// As [`derived`](Self::derived), with formats that are checked, such as that of paths below a bundle.
+    /// As [`derived`](Self::derived), with checked formats, such as paths below a bundle.
     ///
     /// # Errors
     /// As [`derived`](Self::derived).
@@ -184,7 +184,7 @@ fn patterns(schema: &Value) -> usize {
     }
 }
 
-/// Returns the errors of each form of which none fits.
+/// Returns the errors of all forms, if none fits.
 fn forms(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]> {
     match kind {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
@@ -192,7 +192,8 @@ fn forms(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]>
     }
 }
 
-/// Returns the errors of the only form that takes a value of this type at all, such as that of an optional object.
+/// Returns the errors of the only form that takes a value of this type at all, such as the one form of an optional
+/// object.
 fn meant_form<'a>(
     forms: &'a [Vec<ValidationError<'static>>],
     error: &ValidationError<'_>,

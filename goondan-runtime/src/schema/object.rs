@@ -22,7 +22,7 @@ pub fn check_input(tool: &str, schema: &Value) -> Result<()> {
 }
 
 /// Checks that the schema of a config takes an object, because configs are one. A schema that takes nothing but `null`
-/// is that of an extension without a config.
+/// belongs to an extension without a config.
 ///
 /// # Errors
 /// `E_SCHEMA_INVALID` if no config could fit the schema.

@@ -14,7 +14,7 @@ use super::request::{RecordedRequest, transcript};
 use crate::agent::Agent;
 use crate::instance::Instance;
 
-/// How long a test waits for event handlers; the same as at the end of a turn.
+/// The longest wait of a test for event handlers; the same as at the end of a turn.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(5);
 
 /// A conversation with the extensions under test, returned by [`ChatBuilder::start`](super::ChatBuilder::start). The

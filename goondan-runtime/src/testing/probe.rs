@@ -57,7 +57,7 @@ pub(super) struct ProbeHandle {
     records: Arc<ProbeRecords>,
 }
 
-/// What was recorded so far.
+/// The records so far.
 #[derive(Default)]
 pub(super) struct ProbeRecords {
     events: Lock<Vec<Event>>,

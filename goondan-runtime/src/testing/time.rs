@@ -34,8 +34,8 @@
 //! # }
 //! ```
 //!
-//! Extensions in a library have a clock of their own, that of the tokio in the library, which cannot be paused from
-//! outside: their timers take as long as they say, and deadlines of the program, such as that of a tool call, fire
+//! Extensions in a library have a clock of their own, in the library's tokio, which cannot be paused from
+//! outside: their timers take as long as they say, and deadlines of the program, for example of a tool call, fire
 //! first. Test the extension linked, as [`Chat::with`](super::Chat::with) does; a library runs the same code.
 //!
 //! Only this clock is paused: `std::time::Instant`, the timestamps of messages and the durations in events are not

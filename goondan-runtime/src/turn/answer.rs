@@ -99,7 +99,7 @@ fn unanswerable(content: &[Part]) -> Option<Error> {
     ))
 }
 
-/// How many bytes the arguments of a tool call may have.
+/// The most bytes of a tool call's arguments.
 const ARGUMENTS: usize = 4 << 20;
 
 /// Checks the size of the arguments of a tool call.

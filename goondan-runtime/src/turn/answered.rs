@@ -11,7 +11,7 @@ pub(super) struct TurnAnswer {
     start: usize,
     /// The message, and its position.
     found: Option<(usize, Arc<Message>)>,
-    /// How many message events there were when it was found.
+    /// The number of message events when it was found.
     found_after: usize,
 }
 

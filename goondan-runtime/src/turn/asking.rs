@@ -22,7 +22,7 @@ pub(super) struct Asking {
     edited: Option<Map<String, Value>>,
     /// Whether a decision has set arguments since the call was last asked about.
     is_edited_since: bool,
-    /// How many decisions the turn has.
+    /// The number of decisions of the turn.
     decisions: usize,
     /// The number of decisions about the call.
     rounds: usize,
@@ -164,8 +164,8 @@ impl Asking {
         before.chain(self.asked.iter().map(|(id, _)| id)).any(|id| id.extension == *extension)
     }
 
-    /// Returns the wait that the call has to enter before it may run with `args`, `None` if all is decided. `begin` returns
-    /// one without questions.
+    /// Returns the wait that the call has to enter before it may run with `args`, `None` if all is decided. `begin`
+    /// returns one without questions.
     ///
     /// # Errors
     /// `E_TOOL_REJECTED` when the call must not run.

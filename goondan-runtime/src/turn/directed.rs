@@ -1,4 +1,4 @@
-//! What the directives of middlewares have in common: they are taken before `next` has reached the core.
+//! The common part of middlewares' directives: they are taken before `next` has reached the core.
 
 use goondan_core::host::Directive;
 use goondan_core::{Conversation, Error, ExtensionName, LayerInfo, MiddlewareKind, Result};

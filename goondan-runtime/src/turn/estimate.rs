@@ -1,11 +1,11 @@
-//! How many tokens a model request has, by estimate: without a tokenizer, which differs from model to model.
+//! The number of tokens of a model request, by estimate: without a tokenizer, which differs from model to model.
 
 use std::sync::Arc;
 
 use goondan_core::host::{ConversationExt, Projection, message_tokens, tokens_of};
 use goondan_core::{Conversation, Message, MessageId, TokenUsage, ToolCatalog};
 
-/// What a provider counted last.
+/// The last count of a provider.
 #[derive(Default)]
 pub(crate) struct TokenEstimate {
     measured: Option<Measured>,

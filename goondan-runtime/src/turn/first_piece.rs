@@ -1,4 +1,4 @@
-//! How long a model takes until the first piece of its answer.
+//! The time of a model until the first piece of its answer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -13,18 +13,18 @@ use crate::policy::Policy;
 #[derive(Debug)]
 pub(super) struct TurnMachine {
     policy: Policy,
-    /// How many steps were started.
+    /// The number of steps that were started.
     steps: u32,
-    /// How often in a row a step was retried.
+    /// The number of retries of a step in a row.
     retries: u32,
-    /// How often in a row the model was asked to correct its answer.
+    /// The number of requests in a row for a corrected answer.
     repairs: u32,
 }
 
-/// How often in a row a model is asked to correct its answer before the turn ends, unless a reviewer says so (F-TURN).
+/// The most requests in a row for a corrected answer before the turn ends, unless a reviewer says so (F-TURN).
 const MAX_REPAIRS: u32 = 2;
 
-/// How a step ended, if it did not fail.
+/// The end of a step that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
     /// No other step is wanted.
@@ -37,7 +37,7 @@ pub(super) enum StepEnd {
     Repair(Repair),
 }
 
-/// What the driver does next.
+/// The next action of the driver.
 #[derive(Debug)]
 pub(super) enum TurnAction {
     /// Run a step.
@@ -46,7 +46,7 @@ pub(super) enum TurnAction {
         index: u32,
         /// The number of the attempt: how often in a row a middleware has asked for a retry.
         attempt: u32,
-        /// How long to wait before it.
+        /// The wait before it.
         delay: Duration,
     },
     /// The turn is over.

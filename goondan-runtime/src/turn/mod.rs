@@ -79,7 +79,8 @@ use step::StepRun;
 
 /// One turn while it runs.
 pub(crate) struct TurnRun<'a> {
-    /// What the turn and its steps run with. The limits of the first stay to the end, and its layers are running.
+    /// The generations that the turn and its steps run with. The limits of the first stay to the end, and its layers
+    /// are running.
     generations: StepGenerations<'a>,
     workdir: &'a Workdir,
     journaled: &'a mut JournaledConversation,
@@ -93,11 +94,11 @@ pub(crate) struct TurnRun<'a> {
     /// The token usage of all steps, if the model reports it.
     usage: Option<TokenUsage>,
     answer: TurnAnswer,
-    /// What is recorded of the turn, if it was interrupted and goes on.
+    /// The records of the turn, if it was interrupted and goes on.
     repetition: Option<Box<Repetition>>,
     /// The value that the turn is to answer with.
     awaited: Option<Arc<AwaitedValue>>,
-    /// What reviewers of answers let the model be told in the next step.
+    /// The texts of reviewers for the model in the next step.
     corrections: Vec<AskedAgain>,
     /// The inputs that may join the turn.
     steering: &'a Steering,
@@ -281,8 +282,8 @@ impl<'a> TurnRun<'a> {
                         self.shared.metadata.remove("attempt");
                     }
                     let outcome = self.step(index).await;
-                    // Also if a layer has recovered from that, or wants another attempt: the turn goes on when the store
-                    // is back.
+                    // Also if a layer has recovered from that, or wants another attempt: the turn goes on when the
+                    // store is back.
                     self.journaled.check_available()?;
                     if self.journaled.is_suspending() {
                         if let Err(error) = &outcome {

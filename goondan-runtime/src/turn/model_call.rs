@@ -314,7 +314,7 @@ impl StepRun<'_, '_> {
         }
     }
 
-    /// Sends an answer, of which nothing was sent, to the stream, unless it is told only after its review.
+    /// Sends an answer to the stream that has received none of it, unless it is told only after its review.
     fn send_unreviewed(&mut self, content: &[Part]) {
         if !self.holds {
             self.send_whole(content, |_| true);
@@ -371,8 +371,8 @@ impl StepRun<'_, '_> {
 }
 
 /// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
-/// to their calls by id. Cuts names that are too long for any tool, because the model has made them up: the conversation
-/// keeps them.
+/// to their calls by id. Cuts names that are too long for any tool, because the model has made them up: the
+/// conversation keeps them.
 // D-12
 pub(super) fn correct_calls(content: &mut [Part], conversation: &Conversation) {
     // Most answers have one call, for which a set would cost more than the rest.

@@ -8,7 +8,7 @@ use crate::ports::model::ModelDelta;
 /// The metadata key of a message that is no complete answer.
 pub(super) const PARTIAL: &str = "partial";
 
-/// What the running model call has said so far. Behind a lock, because models send pieces through a shared reference.
+/// The answer of the running model call so far. Behind a lock, because models send pieces through a shared reference.
 #[derive(Default)]
 pub(super) struct PartialAnswer(Lock<Said>);
 

@@ -1,4 +1,5 @@
-//! How much of each request begins as the one before: what the cache of a provider can keep, and who changed the rest.
+//! The beginning that each request has in common with the one before: what the cache of a provider can keep, and who
+//! changed the rest.
 //!
 //! The messages of the last request to each model are kept as references. As long as messages are only appended, the
 //! next request adds references to the new ones, and if the oldest were removed, those are dropped. Otherwise both are
@@ -33,11 +34,11 @@ pub(crate) struct Prefixes {
     last: Vec<LastRequest>,
     /// The changes of the tools in the running step: each layer that changed them, and the tools before.
     tools_before: Vec<(ExtensionName, ToolCatalog)>,
-    /// What the request of the running step has kept.
+    /// The beginning that the request of the running step has kept.
     pub(super) kept: Option<KeptPrefix>,
 }
 
-/// What a request is made of.
+/// The parts of a request.
 pub(super) struct Asked<'a> {
     pub(super) spec: &'a Arc<AgentSpec>,
     pub(super) name: Option<&'a ModelName>,
@@ -61,7 +62,7 @@ struct LastRequest {
     messages: VecDeque<Sent>,
     /// Empty; it keeps its memory for the messages that are moved.
     moved: Vec<Sent>,
-    /// How many of the messages were measured, and their characters.
+    /// The number of messages that were measured, and their characters.
     measured: (usize, u64),
     /// Whether the messages are those of the conversation, without edits.
     is_plain: bool,
@@ -85,7 +86,7 @@ struct Change {
 /// A message of a request.
 struct Sent {
     message: Arc<Message>,
-    /// What was sent of it, if not all.
+    /// The part of it that was sent, if not all.
     visible: Option<Box<MessageData>>,
     chars: u64,
 }
@@ -157,8 +158,8 @@ impl Prefixes {
         }
     }
 
-    /// Takes in a request, and computes what it keeps of the one before. The conversation comes with the calls and results
-    /// that are not sent; `edits` are those of the projection.
+    /// Takes in a request, and computes what it keeps of the one before. The conversation comes with the calls and
+    /// results that are not sent; `edits` are those of the projection.
     // A function of its own, which `benches/count.sh` counts.
     #[inline(never)]
     pub(super) fn sent<'e>(
@@ -412,7 +413,7 @@ impl LastRequest {
 }
 
 impl Change {
-    /// What an edit of the messages of one request changes.
+    /// The change that an edit of the messages of one request makes.
     fn of_edit(event: &MessageEvent, by: &ExtensionName) -> Self {
         let target = match event {
             MessageEvent::Append { message } => Some(message.id()),

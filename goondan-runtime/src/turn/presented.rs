@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::registry::Tool;
 
-/// How long a presenter may take.
+/// The longest time of a presenter.
 const LIMIT: Duration = Duration::from_millis(10);
 
 /// The member of the metadata of a result's message that holds the presentation of its call.

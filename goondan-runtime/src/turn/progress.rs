@@ -14,13 +14,13 @@ use super::report::Reporter;
 /// The least time between two updates that are told of one call: at most 20 a second.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How far one call is, once it has said it. Small, because each call has one in its future.
+/// The progress of one call, once it has reported it. Small, because each call has one in its future.
 #[derive(Default)]
 pub(super) struct CallProgress(Lock<Option<Box<Limited>>>);
 
 struct Limited {
     told: Instant,
-    /// What was said since then, if something was.
+    /// The newest report since then, if there is one.
     newest: Option<ToolProgress>,
     /// Ends when that is to be told.
     timer: Option<Pin<Box<Sleep>>>,

@@ -17,19 +17,19 @@ use crate::ports::store::{AskedAgain, EmittedBy, Reached};
 
 /// A turn that goes on.
 pub(super) struct Repetition {
-    /// What the layers of the turn emit again; `None` once they have reached its core.
+    /// The events that the layers of the turn emit again; `None` once they have reached its core.
     turn: Option<Emitted>,
     /// The step that was interrupted, until it runs again.
     pub(super) step: Option<RecordedStep>,
-    /// What the layers of that step emit again, while they have not reached its core.
+    /// The events that the layers of that step emit again, while they have not reached its core.
     in_step: Option<Emitted>,
     /// The messages of inputs that have joined the turn since the last step before `step`, and since `step` began.
     joined: [Vec<MessageId>; 2],
-    /// The ids of messages that were emitted again, each with that of the message which is in the conversation.
+    /// The ids of messages that were emitted again, each with the id of the message in the conversation.
     aliases: IdMap<MessageId, MessageId>,
 }
 
-/// What layers emitted before they reached a core, in their order.
+/// The events that layers emitted before they reached a core, in their order.
 pub(super) struct Emitted {
     events: VecDeque<(ExtensionName, MessageEvent)>,
     /// The conversation when they reached the core, which they see again: what came after it might make them say
@@ -42,15 +42,15 @@ pub(super) struct Emitted {
 /// A step that was interrupted.
 pub(super) struct RecordedStep {
     pub(super) index: u32,
-    /// How often in a row the model was asked to correct its answer before it.
+    /// The number of requests in a row for a corrected answer before it.
     pub(super) repairs: u32,
-    /// What its layers emitted, if they had reached its core.
+    /// The events that its layers emitted, if they had reached its core.
     emitted: Option<Emitted>,
-    /// What is recorded of the answer of the model.
+    /// The record of the model's answer.
     answer: Option<Box<Recorded>>,
 }
 
-/// What is recorded of the answer of a step.
+/// The record of a step's answer.
 pub(super) enum Recorded {
     Answer(RecordedAnswer),
     /// It was not used, and the model is asked again.

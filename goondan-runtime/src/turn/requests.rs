@@ -27,7 +27,7 @@ pub(crate) struct Requests<'a> {
     pub(super) caller: Caller<'a>,
     pub(super) reporter: &'a Reporter<'a>,
     pub(super) used: &'a RequestUsage,
-    /// The extension whose tool asks; that of a middleware is known to its context.
+    /// The extension whose tool asks; the context of a middleware knows its own.
     tool: Option<&'a ExtensionName>,
 }
 
@@ -142,8 +142,8 @@ impl<'a> Requests<'a> {
         Ok(AgentResponse::new(request.target.clone(), text?, usage).with_finish_reason(finish_reason))
     }
 
-    /// Asks a model, without tools, and returns the text of its answer. The response is kept in `response`, whatever it is
-    /// worth, with the tokens of all requests.
+    /// Asks a model, without tools, and returns the text of its answer. The response is kept in `response`, whatever it
+    /// is worth, with the tokens of all requests.
     async fn call_model(
         &self,
         name: Option<&ModelName>,

@@ -1,4 +1,4 @@
-//! What middlewares choose for the model call of a step: the tools, the model, its options.
+//! The choices of middlewares for the model call of a step: the tools, the model, its options.
 
 use goondan_core::host::{ModelOptionsExt, ToolCatalogExt};
 use goondan_core::{ModelName, ModelOptions, Result, ToolCatalog};

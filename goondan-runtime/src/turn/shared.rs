@@ -1,4 +1,5 @@
-//! What the middlewares of a turn or a tool call share with it: a map, and the first error of what they brought.
+//! The values that the middlewares of a turn or a tool call share with it: a map, and the first error of those that
+//! they set.
 
 use goondan_core::host::depth::Unchecked;
 use goondan_core::{Error, Result};

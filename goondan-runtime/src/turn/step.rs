@@ -38,13 +38,13 @@ use crate::ports::store::{Durability, EmittedBy, Reached};
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
     pub(super) turn: &'a mut TurnRun<'t>,
-    /// What the step runs with. A reload changes it between two steps.
+    /// The generation that the step runs with. A reload changes it between two steps.
     pub(super) generation: &'a Generation,
     pub(super) index: u32,
     pub(super) span: Span,
     pub(super) settings: CallSettings,
     pub(super) requests: Requests<'a>,
-    /// What the model reported of its call.
+    /// The facts that the model reported of its call.
     pub(super) model_call: ModelCall,
     /// Where the conversation ended when the model was asked, and so where its answer is.
     pub(super) answer_from: Option<usize>,
@@ -53,18 +53,18 @@ pub(super) struct StepRun<'a, 't> {
     pub(super) reviewers: Reviewers,
     /// Whether text and calls of the answer are told only when it is judged.
     pub(super) holds: bool,
-    /// How the model was asked for a value.
+    /// The way in which the model was asked for a value.
     pub(super) value_by: Option<ValueBy>,
     /// Whether pieces of the answer were told while the model made it.
     pub(super) was_streamed: bool,
-    /// What is recorded of the answer, if the step was interrupted after it.
+    /// The record of the answer, if the step was interrupted after it.
     recorded: Option<Box<Recorded>>,
 }
 
 /// Declares the parts of a step that take directives, each with the directive that it takes.
 macro_rules! directed {
     ($($name:ident: $part:ty, by $directive:ident;)*) => {
-        /// What middlewares have directed.
+        /// The directives of middlewares.
         #[derive(Default)]
         pub(super) struct DirectedStep {
             $(pub(super) $name: $part,)*

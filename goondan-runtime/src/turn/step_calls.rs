@@ -1,4 +1,4 @@
-//! What the tool calls of one step share.
+//! State that the tool calls of one step share.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -34,7 +34,7 @@ pub(super) struct StepCalls<'a> {
     pub(super) place: Option<Place<'a>>,
     /// Whether calls of the step have waited.
     pub(super) have_waited: bool,
-    /// How large the reply to each call may be.
+    /// The size limit of the reply to each call.
     pub(super) max_reply: ReplySize,
 }
 

@@ -14,9 +14,9 @@ pub(super) struct Telling {
     id: InstanceId,
     /// Whether it was asked what is wanted of the open turn.
     is_asked: bool,
-    /// What watches the open turn.
+    /// The observers of the open turn.
     watch: Option<Arc<Watch>>,
-    /// How many events of the open turn are told.
+    /// The number of events of the open turn that were sent.
     told: usize,
     /// Whether they are told only when the layers of the step have approved its answer.
     is_held: bool,

@@ -38,22 +38,22 @@ impl Transformers {
 pub(super) struct Transforming {
     /// Innermost first.
     chain: Vec<(Transformer, LayerInfo)>,
-    /// The part of which a piece came last.
+    /// The part of the last piece.
     open: Option<(u32, PieceKind)>,
-    /// What was told, by part.
+    /// The texts that were sent, by part.
     told: Vec<Told>,
     failed: Option<Error>,
 }
 
-/// What was told of a part.
+/// The text that was sent of a part.
 struct Told {
     part: u32,
     kind: PieceKind,
-    /// How many bytes have come of it.
+    /// The number of its bytes that have come.
     came: usize,
-    /// How many of them were told unchanged before `rest`.
+    /// The number of them that were sent unchanged before `rest`.
     same: usize,
-    /// What was told from the first change on.
+    /// The text that was sent from the first change on.
     rest: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl Transforming {
         Ok(())
     }
 
-    /// Ends the part of which a piece came last.
+    /// Ends the part of the last piece.
     fn end(&mut self, pass: &dyn Fn(ModelDelta<'_>)) -> Result<()> {
         if let Some(open) = self.open.take() {
             let rest = ends(&mut self.chain, open.1)?;

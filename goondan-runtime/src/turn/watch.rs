@@ -18,7 +18,7 @@ use crate::ports::store::TurnOutcome;
 use crate::showing::Watching;
 use crate::updates::{TurnUpdate, UpdateSender};
 
-/// How long an observer may take without being named in the log.
+/// The longest time of an observer that is not named in the log.
 const LONG: Duration = Duration::from_millis(100);
 
 /// The observers of an agent.
@@ -87,7 +87,7 @@ impl Observing {
     }
 }
 
-/// What watches one turn. It is made with the turn, unless nothing is wanted.
+/// The observers of one turn. It is made with the turn, unless nothing is wanted.
 pub(crate) struct Watch {
     /// The scope of what is told, but for its time and span.
     scope: EventScope,
@@ -183,7 +183,7 @@ impl Watch {
         self.send(|| TurnUpdate::Output { call: call.clone(), text, by_presenter });
     }
 
-    /// Returns the runtime events for the store, of which there are none later.
+    /// Returns the runtime events for the store. There are none later.
     pub(crate) fn take_runtime_events(&self) -> Vec<RuntimeEvent> {
         let events = self.for_store.as_ref().map(|events| std::mem::take(&mut *events.lock())).unwrap_or_default();
         events.into_iter().map(Arc::unwrap_or_clone).collect()

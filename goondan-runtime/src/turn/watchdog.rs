@@ -26,7 +26,7 @@ struct Polled {
     tool: ToolName,
     log: Dispatch,
     span: tracing::Span,
-    /// How many checks have seen it.
+    /// The number of checks that have seen it.
     checks: u32,
 }
 

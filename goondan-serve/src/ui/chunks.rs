@@ -29,7 +29,7 @@ impl FrontEnd for Page {
                     chunk["delta"] = piece.into();
                     chunk
                 }
-                // A page counts a call of which it knows no result as unfinished, and a call may be held: it is told
+                // A page counts a call without a known result as unfinished, and a call may be held: it is told
                 // when it runs.
                 None => passing("arguments", &json!({ "part": part.id, "toolName": tool_of(part), "json": piece })),
             }),

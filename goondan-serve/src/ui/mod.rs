@@ -52,8 +52,8 @@ pub(crate) async fn post(
     })
 }
 
-/// Returns the event that a message stands for: that of its newest answer. `again` takes back the turn of that, and
-/// those after it, and returns the event of another one; so does a failure that may pass.
+/// Returns the event that a message stands for: the event of its newest answer. `again` takes back the turn of that,
+/// and those after it, and returns the event of another one; so does a failure that may pass.
 async fn generation(
     service: &Service,
     (agent, key): (&AgentName, &InstanceKey),

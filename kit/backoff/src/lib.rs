@@ -27,7 +27,7 @@ struct Readme;
 
 use std::time::Duration;
 
-/// How long to wait after failures in a row.
+/// The wait after failures in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The wait after the first failure. It doubles with each.

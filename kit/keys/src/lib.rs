@@ -1,4 +1,4 @@
-//! What keys of services look like, as regular expressions: for what must not be recorded or told.
+//! The shapes of services' keys, as regular expressions: for what must not be recorded or told.
 //!
 //! ```
 //! let rules = goondan_keys::RULES.iter();
@@ -7,7 +7,7 @@
 //! ```
 // ENV-01
 
-/// What a kind of keys looks like.
+/// The shape of a kind of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Where such a key belongs, after the word "key": such as `of GitHub`.

@@ -3,7 +3,7 @@
 //! A panic that unwinds past the guard of a [`std::sync::Mutex`] poisons the mutex: each later `lock` is an error. That
 //! protects values which a holder changes in several steps. goondan catches the panics of extensions, and a
 //! conversation goes on after one; what one extension has locked must not fail for all others from then on. So the
-//! values behind a [`Lock`] are changed in one step, or in steps after each of which they can be used.
+//! values behind a [`Lock`] are changed in one step, or in steps that each leave them usable.
 //!
 //! ```
 //! use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! What the extension `oauth` answers.
+//! The answer of the extension `oauth`.
 
 use goondan::Secret;
 use serde::{Deserialize, Serialize, Serializer};
@@ -24,9 +24,9 @@ pub enum Answer {
     Error {
         /// One of the codes in [`code`](crate::code).
         code: String,
-        /// What is wrong.
+        /// The fault.
         message: String,
-        /// What to do.
+        /// The remedy.
         suggestion: String,
     },
 }
@@ -42,7 +42,7 @@ pub struct Token {
     pub kind: String,
     /// When it expires, in seconds since 1970; `None` if that is not known.
     pub expires_at: Option<u64>,
-    /// What it allows.
+    /// The scopes that it has.
     pub scopes: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub struct Authorization {
     pub url: String,
     /// Until when, in seconds since 1970.
     pub expires_at: u64,
-    /// What the person has to do.
+    /// The instructions for the person.
     pub message: String,
 }
 

@@ -46,8 +46,8 @@ const ROUNDS: usize = 3;
 /// ```
 ///
 /// # Errors
-/// As [`get_access_token`](crate::get_access_token), that of `authorizationRequired` if there is no person to ask;
-/// `E_TOOL_REJECTED` when the person says no.
+/// As [`get_access_token`](crate::get_access_token), the message of `authorizationRequired` if there is no person to
+/// ask; `E_TOOL_REJECTED` when the person says no.
 pub async fn get_access_token_in_call(
     ctx: &ToolContext<'_>,
     api: &ExtensionApi,

@@ -12,9 +12,9 @@ use tokio::time::timeout;
 use crate::answer::{Answer, Token};
 use crate::code;
 
-/// How long a request may take to arrive.
+/// The longest time in which a request may arrive.
 const ARRIVAL: Duration = Duration::from_secs(5);
-/// How long the answer may take.
+/// The longest time of the answer.
 const ANSWER: Duration = Duration::from_secs(60);
 
 /// A request for an access token.
@@ -24,10 +24,10 @@ const ANSWER: Duration = Duration::from_secs(60);
 pub struct TokenRequest {
     /// The app, as the config of the extension `oauth` names it.
     pub app: String,
-    /// What the token must allow; some of the scopes of the app.
+    /// The scopes that the token must have; some of the scopes of the app.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// How long the token must be valid, in seconds. One that expires earlier is refreshed.
+    /// The shortest time that the token must be valid, in seconds. One that expires earlier is refreshed.
     #[serde(default = "min_ttl_seconds")]
     pub min_ttl_seconds: u64,
     /// A token that was refused, and is not returned again.

@@ -15,13 +15,14 @@ use goondan_lock::Lock;
 // D-44
 const BASIC: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-/// What the names of keys have in them.
+/// The words in the names of keys.
 const SECRET: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
 
-/// What the names of the variables of this program start with.
+/// The prefix of the names of this program's variables.
 const OWN: &str = "GOONDAN_";
 
-/// The environment of child processes: what they inherit of that of this process. It starts all commands.
+/// The environment of child processes: the part of this process's environment that they inherit. It starts all
+/// commands.
 ///
 /// ```
 /// use process::Environment;

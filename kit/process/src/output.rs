@@ -1,4 +1,4 @@
-//! What a process writes.
+//! The output of a process.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 pub struct Output(LongText);
 
 impl Output {
-    /// An output of which `limit` bytes are in memory. A longer one is also in a new file.
+    /// An output with `limit` bytes in memory. A longer one is also in a new file.
     pub fn new(limit: usize, file: NumberedFile) -> Self {
         Self(LongText::new(limit, file))
     }

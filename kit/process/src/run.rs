@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 use crate::{Output, Process};
 
-/// How long a command that ran for too long has to end by itself.
+/// The time that a command that ran for too long has to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the rest of the output is waited for when a command has ended. Only a process that left its group, as
-/// daemons do, can hold the output open for longer.
+/// The longest wait for the rest of the output when a command has ended. Only a process that left its group, as daemons
+/// do, can hold the output open for longer.
 const REST: Duration = Duration::from_millis(500);
 
-/// What a command wrote, and how it ended.
+/// The output of a command, and its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ended {
@@ -24,11 +24,11 @@ pub struct Ended {
     pub status: ExitStatus,
     /// Whether the command was ended because it ran for too long.
     pub timed_out: bool,
-    /// How long it ran.
+    /// Its duration.
     pub duration: Duration,
-    /// What it wrote to its standard output.
+    /// Its standard output.
     pub stdout: Output,
-    /// What it wrote to its standard error.
+    /// Its standard error.
     pub stderr: Output,
 }
 

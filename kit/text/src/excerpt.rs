@@ -27,7 +27,7 @@ impl<'a> Excerpt<'a> {
         if all <= limit {
             return text.to_owned();
         }
-        // No note is longer than the one of which all numbers are as large as they can be. JSON writes each of the two
+        // No note is longer than the one with the largest numbers. JSON writes each of the two
         // line breaks with two characters.
         let longest = LeftOut { characters: all, all, lines: [all, all + 1], place };
         let room = limit.saturating_sub(longest.to_string().chars().count() + 4);

@@ -44,18 +44,18 @@ pub struct LongText {
     name: Result<NumberedFile, String>,
     /// `None` until it is needed.
     file: Option<io::Result<(PathBuf, File)>>,
-    /// How many bytes the file may have, and whether that is to be looked up again.
+    /// The most bytes of the file, and whether that is to be looked up again.
     room: usize,
     is_last: bool,
 }
 
 impl LongText {
-    /// An empty text, of which `limit` bytes are in memory. A longer one is also in a new file.
+    /// An empty text, with up to `limit` bytes in memory. A longer one is also in a new file.
     pub fn new(limit: usize, file: NumberedFile) -> Self {
         Self::named(limit, Ok(file))
     }
 
-    /// An empty text, of which `limit` bytes are in memory. The rest of a longer one is lost, for this `reason`.
+    /// An empty text, with up to `limit` bytes in memory. The rest of a longer one is lost, for this `reason`.
     pub fn without_file(limit: usize, reason: impl Into<String>) -> Self {
         Self::named(limit, Err(reason.into()))
     }

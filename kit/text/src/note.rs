@@ -20,11 +20,11 @@ pub enum Place {
 /// The note that replaces what was left out of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOut<'a> {
-    /// How many characters were left out.
+    /// The number of characters that were left out.
     pub characters: usize,
-    /// How many characters the text has.
+    /// The number of characters in the text.
     pub all: usize,
-    /// The first and the last line of which something was left out, from 1.
+    /// The first and the last line with an omission, from 1.
     pub lines: [usize; 2],
     /// Where the whole text is.
     pub place: &'a Place,

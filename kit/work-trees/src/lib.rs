@@ -47,7 +47,7 @@ use goondan::prelude::*;
 
 pub use names::{components, is_git, is_in_git};
 
-/// Notes each work tree from now on. For `#[init]`, where other extensions tell about those that are there already, so
+/// Notes each later work tree. For `#[init]`, where other extensions tell about those that are there already, so
 /// the extension must be listed before them.
 ///
 /// # Errors

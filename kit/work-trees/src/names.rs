@@ -18,7 +18,7 @@ pub fn is_git(name: &OsStr) -> bool {
     parts(name.as_bytes()).any(|part| part == ".git" || part == "git~1")
 }
 
-/// Returns whether a path has a component of which [`is_git`] is true.
+/// Returns whether a path has a component for which [`is_git`] is true.
 pub fn is_in_git(path: &[u8]) -> bool {
     parts(path).any(|part| part == ".git" || part == "git~1")
 }

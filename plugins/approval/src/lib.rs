@@ -24,8 +24,8 @@ pub struct Config {
     /// Calls that never run.
     #[serde(default)]
     deny: Vec<Rule>,
-    /// Calls that a person is asked about. A rule that names a tool goes before `allow`, and one that only names an effect
-    /// after it.
+    /// Calls that a person is asked about. A rule that names a tool goes before `allow`, and one that only names an
+    /// effect after it.
     #[serde(default)]
     ask: Vec<Rule>,
     /// Calls that run without a question.
@@ -80,7 +80,7 @@ enum Answer {
 /// Yes.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Approved {
-    /// Whether calls like this one run without a question from now on.
+    /// Whether calls like this one run without a question later.
     always: bool,
 }
 
@@ -120,8 +120,8 @@ impl Approval {
         next.run(ctx).await
     }
 
-    /// Returns the rules for tool calls: which are denied, asked about and allowed, and which ones the user has approved
-    /// for good. With `forget`, the approval of this number is taken back.
+    /// Returns the rules for tool calls: which are denied, asked about and allowed, and which ones the user has
+    /// approved for good. With `forget`, the approval of this number is taken back.
     #[tool(effect = idempotent)]
     async fn rules(&self, input: Forget) -> Result<Listed> {
         self.listed(&input)

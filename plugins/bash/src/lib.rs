@@ -31,10 +31,10 @@ pub struct Config {
     /// Whether commands run in the newest open work tree that another extension has made, such as `changesets`, if
     /// there is one.
     pub work_trees: bool,
-    /// How long a command may run, in milliseconds, unless its call says otherwise.
+    /// The longest time of a command, in milliseconds, unless its call says otherwise.
     #[schemars(range(max = LONGEST_MS))]
     pub timeout_ms: NonZeroU64,
-    /// How many bytes of its standard output, and of its standard error, the model reads.
+    /// The most bytes of its standard output, and of its standard error, that the model reads.
     pub output_bytes: NonZeroUsize,
     /// The names of variables of the environment that commands inherit besides the others, such as `GH_TOKEN`.
     #[schemars(extend("x-goondan" = "variable"))]
@@ -135,7 +135,7 @@ impl Bash {
 
     /// Runs a command with bash, and returns what it wrote and how it ended. A command that fails is not an error of
     /// this tool: look at `exitCode` and `stderr`. A command that runs for too long is ended, and `timedOut` is true.
-    // The deadline of the tool comes after that of any command, which the model gets to read.
+    // The deadline of the tool comes after the deadline of any command, which the model reads.
     #[tool(timeout = "1h 1m", present = shown::exec)]
     async fn exec(&self, input: Exec, ctx: &ToolContext<'_>) -> Result<Ended> {
         let mut directory = self.directory(ctx).await?;

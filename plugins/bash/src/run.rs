@@ -15,14 +15,14 @@ use tokio::process::Command;
 /// The most characters of a line that are told as progress.
 const LINE: usize = 200;
 
-/// How much a program may use.
+/// The limits of a program.
 pub(crate) struct Limits {
     pub(crate) timeout: Duration,
     /// Of its standard output and of its standard error, each.
     pub(crate) bytes: usize,
 }
 
-/// What a program wrote, and how it ended.
+/// The output of a program, and its end.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ended {

@@ -8,7 +8,7 @@ use goondan::name::{AgentName, InstanceKey};
 use goondan::prelude::*;
 use goondan::{Map, Value};
 
-/// Whom to tell what: the input of `agents__send`, and a part of that of `agents__request`.
+/// The target and the message: the input of `agents__send`, and a part of the input of `agents__request`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Letter {
@@ -39,7 +39,7 @@ struct Request {
     later: bool,
 }
 
-/// How long a request waits if the model does not say.
+/// The longest wait of a request if the model does not say.
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// The output of `agents__request`.

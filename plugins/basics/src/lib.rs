@@ -1,4 +1,4 @@
-//! Small extensions, each of which a bundle names by itself: tools that ask other agents, give them tasks, take JSON
+//! Small extensions, which a bundle names one by one: tools that ask other agents, give them tasks, take JSON
 //! apart, change text, and wait.
 
 pub mod agents;

@@ -15,7 +15,7 @@ use goondan::{BoxFuture, Value, json};
 
 /// The name of the tool.
 const RUN: &str = "subagents__run";
-/// How long a task waits at most: longer than any turn.
+/// The longest wait of a task: longer than any turn.
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// The settings.
@@ -25,16 +25,16 @@ pub struct Config {
     /// The agents that can be given tasks, each with what it is good for. The model reads both.
     #[schemars(extend("minProperties" = 1))]
     agents: BTreeMap<String, String>,
-    /// How many tasks of a call run at once. Defaults to 8.
+    /// The most tasks of a call that run at once. Defaults to 8.
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 256))]
     at_once: usize,
-    /// How many tasks a call may have. Defaults to 64.
+    /// The most tasks of a call. Defaults to 64.
     #[serde(default = "sixty_four")]
     #[schemars(range(min = 1, max = 1024))]
     max_tasks: usize,
-    /// How many agents may stand between the first one, which asks on behalf of a person, and one that works on a task.
-    /// Defaults to 1: the agents that work give no tasks themselves.
+    /// The most agents between the first one, which asks on behalf of a person, and one that works on a task. Defaults
+    /// to 1: the agents that work give no tasks themselves.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 16))]
     max_depth: usize,
@@ -64,7 +64,7 @@ struct Task {
     task: String,
 }
 
-/// What became of a task.
+/// The result of a task.
 #[derive(Debug, Serialize)]
 struct Done {
     agent: String,
@@ -138,7 +138,7 @@ fn parameters(config: &Config) -> Value {
 /// The handler of the tool.
 struct Run {
     config: Config,
-    /// How many agents have led to the turn.
+    /// The number of agents that have led to the turn.
     depth: Arc<AtomicUsize>,
 }
 

@@ -115,7 +115,7 @@ enum Side {
 #[serde(rename_all = "camelCase")]
 struct Trimmed {
     result: String,
-    /// How many characters were removed.
+    /// The number of characters that were removed.
     trimmed_length: usize,
 }
 
@@ -146,10 +146,10 @@ fn line_feed() -> String {
     "\n".to_owned()
 }
 
-/// How many bytes a result may have.
+/// The most bytes of a result.
 const LONGEST: usize = 4 << 20;
 
-/// What a part of a text takes beside its text.
+/// The memory of a part of a text beside its text.
 const PART: usize = 64;
 
 /// Checks how many bytes a result will have, before it is made.

@@ -17,7 +17,7 @@ struct Input {
     seconds: f64,
 }
 
-/// How long the tool has waited.
+/// The time that the tool has waited.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Waited {

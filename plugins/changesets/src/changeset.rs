@@ -48,7 +48,7 @@ pub(crate) struct Changeset {
     files: Files,
 }
 
-/// What is stored of a changeset.
+/// The stored part of a changeset.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Description {
@@ -305,8 +305,8 @@ impl Changeset {
         self.preview().await.map(|(_, difference)| difference)
     }
 
-    /// Returns the tree that a commit would have before it is moved to another base, and the difference from the present
-    /// one.
+    /// Returns the tree that a commit would have before it is moved to another base, and the difference from the
+    /// present one.
     pub(crate) async fn preview(&self) -> Result<(String, String)> {
         let base = self.git.head().await?;
         match self.stage(&base).await? {
@@ -333,7 +333,7 @@ impl Changeset {
         self.files.stage(base, self.git.settings().await?).await
     }
 
-    /// Writes the files of a tree, or of that of a commit.
+    /// Writes the files of a tree, or of a commit's tree.
     async fn set(&self, tree: &str) -> Result<()> {
         self.files.set(&self.objects.tree(tree).await?).await?;
         // For shells; without it they only see other files as changed.

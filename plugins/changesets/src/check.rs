@@ -8,9 +8,9 @@ use process::{Environment, Process};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// How many bytes of each output the model reads: its start.
+/// The most bytes of each output that the model reads: its start.
 const SHOWN: u64 = 10_000;
-/// How long the rest of the output is waited for when the command has ended.
+/// The longest wait for the rest of the output when the command has ended.
 const REST: Duration = Duration::from_millis(500);
 
 /// Runs `command` in `directory`, and returns what it printed if it failed. `name` is what it is for.

@@ -27,7 +27,7 @@ pub(crate) struct CheckTree {
 }
 
 impl CheckTree {
-    /// Returns that of a repository, which is below `directory`, when no other check uses it.
+    /// Returns the tree of a repository, which is below `directory`, when no other check uses it.
     pub(crate) async fn of(git: &Git, objects: &Objects, environment: Environment, directory: &Path) -> Result<Self> {
         let id = objects.id(git.name()).await?;
         let directory = directory.join("checks").join(&id[..16]);

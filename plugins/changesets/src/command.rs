@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 /// The command is missing, too old, took too long, or failed where it should not.
 pub(crate) const GIT: &str = "E_CHANGESET_GIT";
-/// How long a command is waited for.
+/// The longest wait for a command.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The first version with `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);

@@ -1,4 +1,4 @@
-//! What is asked of a changeset before it is committed, the commit, and the answer.
+//! The conditions of a commit, the commit, and the answer.
 
 use goondan::{Error, Result};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::files::FILES;
 use crate::filters::{Filtered, Filters};
 use crate::objects::{Change, Kind};
 
-/// What a commit came to: the answer of `changesets__commit`, and the payload of `changeset.committed`.
+/// The result of a commit: the answer of `changesets__commit`, and the payload of `changeset.committed`.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -28,7 +28,7 @@ pub struct Committed {
     /// The files of the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// None if the repository is not that of the bundle.
+    /// None if it is not the repository of the bundle.
     #[serde(flatten)]
     pub(crate) effect: Option<Effect>,
     /// Why it is not committed.
@@ -214,7 +214,7 @@ impl Changesets {
     }
 }
 
-/// What names of commits begin with.
+/// The prefix of the names of commits.
 const GIT_REF: &str = "git:";
 
 pub(crate) fn reference(commit: &str) -> String {

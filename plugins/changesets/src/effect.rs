@@ -8,7 +8,7 @@ use goondan::extension::ExtensionApi;
 use serde::Serialize;
 use tokio::time::timeout;
 
-/// How long the program may take to load the changed bundle.
+/// The longest time in which the program may load the changed bundle.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// When a commit has an effect, as the model reads it.

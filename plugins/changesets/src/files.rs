@@ -26,10 +26,10 @@ pub(crate) struct Files {
     objects: Objects,
 }
 
-/// What the person has set, which git would obey too.
+/// The settings of the person, which git would obey too.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// Files with the rules for all directories, of which later ones win.
+    /// Files with the rules for all directories. Later ones win.
     pub(crate) ignored: Vec<PathBuf>,
     /// Whether the file system knows which files are programs.
     pub(crate) modes: bool,

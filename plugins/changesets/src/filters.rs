@@ -10,8 +10,8 @@ use crate::blobs;
 use crate::git::Git;
 use crate::objects::{Change, Kind, Objects};
 
-/// How a file begins that stands for a large one. The filter of the person fetches that one, and makes the same file of
-/// it again.
+/// The beginning of a file that stands for a large one. The filter of the person fetches that one, and makes the same
+/// file of it again.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 const LFS: &str = "lfs";
 
@@ -21,7 +21,7 @@ pub(crate) struct Filters {
     /// Those that the person has configured, and not the repository.
     own: BTreeSet<String>,
     others: BTreeSet<String>,
-    /// What makes git use those of the person alone.
+    /// The settings that make git use those of the person alone.
     settings: Vec<(String, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! The person's repository. Of the programs that its config or that of the person names, git runs none but filters that
-//! the person has configured, when the checkout is updated.
+//! The person's repository. Of the programs that its config or the person's config names, git runs none but filters
+//! that the person has configured, when the checkout is updated.
 // TREE-01
 
 use std::ffi::OsString;
@@ -28,17 +28,17 @@ const PLAIN: [(&str, &str); 5] = [
 pub(crate) struct Git {
     /// The directory of the checkout.
     pub(crate) root: PathBuf,
-    /// What git stores of it. It is always named on the command line, because an agent can write to its work tree, and
-    /// a `.git` there could name another repository.
+    /// The directory of its repository. It is always named on the command line, because an agent can write to its work
+    /// tree, and a `.git` there could name another repository.
     directory: PathBuf,
-    /// What its work trees have in common. It is the same for a checkout that is not a linked work tree.
+    /// The directory that its work trees share. It is the same for a checkout that is not a linked work tree.
     common: PathBuf,
     /// `sha1` or `sha256`.
     format: String,
     environment: Environment,
 }
 
-/// What git is configured to do: for each setting, where it was found, its name and its value.
+/// The configuration of git: for each setting, where it was found, its name and its value.
 #[derive(Debug)]
 pub(crate) struct Configured(Vec<(String, String, String)>);
 
@@ -75,7 +75,7 @@ impl Git {
         Ok(this)
     }
 
-    /// Checks that the checkout is that of the repository, and not another directory that its config names.
+    /// Checks that the checkout belongs to the repository, and not another directory that its config names.
     async fn check_root(&self) -> Result<()> {
         let named = self.root.join(".git");
         let is_own = match fs::read_to_string(&named) {

@@ -14,7 +14,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub(crate) struct Rules(Vec<std::rc::Rc<Gitignore>>);
 
 impl Rules {
-    /// Returns the rules in `files`, of which later ones win.
+    /// Returns the rules in `files`. Later ones win.
     pub(crate) fn new(files: &[PathBuf]) -> Self {
         let rules = files.iter().filter_map(|file| std::fs::read(file).ok());
         Self(rules.map(|text| std::rc::Rc::new(parse(Path::new(""), &text))).collect())

@@ -21,11 +21,11 @@ pub(crate) struct Listing {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct File {
     pub(crate) blob: Blob,
-    /// What it looked like when it had this content, if that is certain.
+    /// The stamp that it had with this content, if that is certain.
     pub(crate) stamp: Option<Stamp>,
 }
 
-/// What changes with the content of a file.
+/// The metadata that changes with the content of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stamp {
     size: u64,
@@ -54,7 +54,7 @@ impl Stamp {
 }
 
 impl Listing {
-    /// Returns that of a tree, of whose files nothing is known.
+    /// Returns the listing of a tree, without stamps of files.
     pub(crate) fn new(tree: String, files: Vec<(Vec<u8>, Blob)>) -> Self {
         let files = files.into_iter().map(|(path, blob)| (path, File { blob, stamp: None }));
         Self { tree, files: files.collect() }

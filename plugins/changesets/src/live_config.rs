@@ -19,7 +19,7 @@ pub struct LiveConfigExtension {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ProposeInput {
-    /// The change as a unified diff with lines of context, like that of `git diff`. Paths begin at the top of the
+    /// The change as a unified diff with lines of context, as `git diff` prints it. Paths begin at the top of the
     /// repository.
     patch: String,
     /// Why it should be made. A person decides by it.
@@ -32,7 +32,7 @@ struct ProposeInput {
 struct Proposed {
     /// `proposed` or `rejected`.
     status: &'static str,
-    /// What a person calls the proposal.
+    /// The name of the proposal for persons.
     #[serde(skip_serializing_if = "Option::is_none")]
     changeset_id: Option<String>,
     base_ref: String,

@@ -72,7 +72,7 @@ impl Change {
     }
 }
 
-/// What a merge made: a tree, in whose conflicting files both versions are marked.
+/// The result of a merge: a tree, in whose conflicting files both versions are marked.
 pub(crate) struct Merged {
     pub(crate) tree: String,
     pub(crate) conflicts: Vec<String>,
@@ -209,7 +209,7 @@ impl Objects {
         Ok(index)
     }
 
-    /// Makes `index` that of a checkout of `tree`.
+    /// Makes `index` the index of a checkout of `tree`.
     pub(crate) async fn read_tree(&self, tree: &str, index: &Path) -> Result<()> {
         let mut read = self.git(&["read-tree", tree]);
         read.env("GIT_INDEX_FILE", index);
@@ -259,7 +259,7 @@ impl Objects {
         Ok(parse_changes(&self.output(&["diff-tree", "--raw", "-r", "-z", "--no-renames", from, to]).await?))
     }
 
-    /// Returns the same difference as text, also that of files that are no text, so that nothing is left out.
+    /// Returns the same difference as text, also for files that are no text, so that nothing is left out.
     pub(crate) async fn difference(&self, from: &str, to: &str) -> Result<String> {
         let plain =
             ["diff-tree", "--patch", "--text", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];

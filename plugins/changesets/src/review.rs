@@ -16,7 +16,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// Returns the changesets that are described in `directory`: that of an extension below the state root.
+    /// Returns the changesets that are described in `directory`: the directory of an extension below the state root.
     ///
     /// # Errors
     /// The directory exists and cannot be read.

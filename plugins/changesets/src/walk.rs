@@ -15,7 +15,7 @@ use crate::objects::{LINK, SUBMODULE};
 const FILE: &str = "100644";
 const PROGRAM: &str = "100755";
 
-/// How a directory differs from a listing. Paths are relative to it.
+/// The differences between a directory and a listing. Paths are relative to it.
 #[derive(Debug, Default)]
 pub(crate) struct Differences {
     /// Files of the listing that may have changed.

@@ -10,7 +10,7 @@ use crate::place::Place;
 
 /// The largest text that is compared, in bytes.
 const LARGEST: u64 = 1_000_000;
-/// How long texts are compared. After that, the difference is a coarse one.
+/// The longest time of a comparison. After that, the difference is a coarse one.
 const LIMIT: Duration = Duration::from_millis(200);
 
 /// Returns the text of the file at a place, which is empty if there is none. A file that is too large, or no text, has

@@ -15,7 +15,7 @@ use crate::protect::Protected;
 /// A protected path is not changed.
 const PROTECTED: &str = "E_FILE_PROTECTED";
 
-/// What one call must not change.
+/// The files that one call must not change.
 pub(crate) struct Guard<'a> {
     place: &'a Place,
     protected: &'a Protected,

@@ -61,7 +61,7 @@ struct Entry {
     size: Option<u64>,
 }
 
-/// What something is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Type {

@@ -62,7 +62,7 @@ impl OwnFiles {
     }
 }
 
-/// Returns the components of a path, without that of a slash at its end.
+/// Returns the components of a path, without an empty one for a slash at its end.
 fn names(path: &Path) -> Vec<String> {
     work_trees::components(path.as_os_str()).into_iter().filter(|name| !name.is_empty()).collect()
 }

@@ -7,7 +7,7 @@ use wildmatch::WildMatch;
 
 use crate::place::Place;
 
-/// What git reads, and what NTFS calls it too.
+/// The names that git reads, and their short names on NTFS.
 const GIT: [&str; 3] = [".git*", "git~?", "git???~?"];
 /// The files with which shells start.
 const SHELLS: [&str; 23] = [

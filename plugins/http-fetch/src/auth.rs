@@ -16,7 +16,7 @@ use crate::guard::Allowed;
 pub struct SiteAuth {
     /// The app, as the config of the extension `oauth` names it.
     pub oauth: String,
-    /// What the token must allow; some of the scopes of the app.
+    /// The scopes that the token must have; some of the scopes of the app.
     #[serde(default)]
     pub scopes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What the model asks for.
+//! The request of the model.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use crate::failure::REQUEST;
 
-/// Headers that are not for the model. `host` would reach another site at the address that was checked, and an answer in
-/// an encoding is not read.
+/// Headers that are not for the model. `host` would reach another site at the address that was checked, and an answer
+/// in an encoding is not read.
 const OURS: [&str; 3] = ["accept-encoding", "content-length", "host"];
 
 /// Returns whether a header is about the connection, and ends with it: RFC 9110, 7.6.1.
@@ -21,7 +21,7 @@ pub(crate) fn is_hop_by_hop(name: &HeaderName) -> bool {
     NAMES.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
 }
 
-/// The input of `http-fetch__get`, and a part of that of the other tools.
+/// The input of `http-fetch__get`, and a part of the other tools' input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Target {
@@ -48,7 +48,7 @@ fn max_bytes() -> usize {
     500_000
 }
 
-/// What is sent.
+/// The data that is sent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Data {

@@ -1,4 +1,4 @@
-//! What the model reads of a response.
+//! The reply about a response, for the model.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

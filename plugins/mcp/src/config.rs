@@ -1,4 +1,4 @@
-//! What a bundle says about a server.
+//! Config of a server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use wildmatch::WildMatch;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// How the server is reached. Without it, the extension logs a warning and registers nothing.
+    /// The way to the server. Without it, the extension logs a warning and registers nothing.
     pub transport: Option<Transport>,
     /// Which version of MCP is spoken.
     pub protocol: Protocol,
-    /// How long a connection is kept, and who shares it.
+    /// The life of a connection, and who shares it.
     pub attach: Attach,
-    /// What of the server the model is offered.
+    /// The part of the server that the model is offered.
     pub expose: Expose,
     /// Whether a conversation cannot start without the server. If not, it is tried again at later steps.
     pub required: Required,
@@ -46,7 +46,7 @@ impl Default for Required {
     }
 }
 
-/// How a server is reached.
+/// The way to a server.
 // PATTERN-MCP-06
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
@@ -61,7 +61,7 @@ pub enum Transport {
         #[serde(default)]
         #[schemars(extend("x-goondan" = "variable"))]
         env: BTreeMap<String, String>,
-        /// The working directory, from that of the bundle on; the default is that of the bundle.
+        /// The working directory, relative to the directory of the bundle, which is the default.
         #[serde(default)]
         #[schemars(extend("x-goondan" = "root"))]
         cwd: Option<PathBuf>,
@@ -87,7 +87,7 @@ pub enum Transport {
 pub struct Auth {
     /// The app, as the config of the extension `oauth` names it.
     pub oauth: String,
-    /// What the token must allow; some of the scopes of the app.
+    /// The scopes that the token must have; some of the scopes of the app.
     #[serde(default)]
     pub scopes: Vec<String>,
 }
@@ -127,18 +127,18 @@ pub enum Protocol {
     V2024_11_05,
 }
 
-/// How long a connection is kept, and who shares it.
+/// The life of a connection, and who shares it.
 // PATTERN-MCP-09
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Attach {
-    /// How long a connection is kept.
+    /// The life of a connection.
     pub mode: Mode,
     /// Who shares it.
     pub scope: Scope,
 }
 
-/// How long a connection is kept.
+/// The life of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
@@ -162,7 +162,7 @@ pub enum Scope {
     Shared,
 }
 
-/// What of the server the model is offered.
+/// The part of the server that the model is offered.
 // PATTERN-MCP-10
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -194,7 +194,7 @@ pub struct ToolSettings {
     pub trust_hints: bool,
     /// The side effects of tools, by name. Of several patterns that fit, the longest counts. The default is `once`.
     pub effects: BTreeMap<String, SideEffects>,
-    /// How long a call may take, in milliseconds.
+    /// The longest time of a call, in milliseconds.
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
     /// The digests of tools, by name, as `goondan plugin list --start` prints them. A tool that the server has changed
@@ -241,16 +241,16 @@ impl From<SideEffects> for Effect {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Limits {
-    /// How long a server may take until it can be asked, in milliseconds.
+    /// The longest time until a server can be asked, in milliseconds.
     #[schemars(range(min = 1))]
     pub connect_ms: u64,
     /// The characters of an answer that the model reads. The whole answer is in a file.
     #[schemars(range(min = 1))]
     pub output_chars: usize,
-    /// How often in a row a server that failed is started again, before a minute passes.
+    /// The most restarts in a row of a server that failed, before a minute passes.
     pub restarts: u32,
-    /// How long a server may take to end, in milliseconds: after half of it, its process is sent `SIGTERM`, and at the
-    /// end it is killed.
+    /// The longest time in which a server ends, in milliseconds: after half of it, its process is sent `SIGTERM`, and
+    /// at the end it is killed.
     #[schemars(range(max = 4000))]
     pub shutdown_ms: u64,
     /// The bytes of a message of the server, such as an answer. Each value in it counts at least 64, as each takes

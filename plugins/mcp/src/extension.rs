@@ -22,7 +22,7 @@ use crate::failure;
 use crate::offer::{Changes, LONGEST_EXTENSION, Tools};
 use crate::server::Resource;
 
-/// How long a step waits for a server that says what it offers.
+/// The longest wait of a step for a server that says what it offers.
 const STEP_WAIT: Duration = Duration::from_secs(2);
 /// The most resources that the model is shown.
 const RESOURCES: usize = 50;
@@ -76,7 +76,7 @@ impl Mcp {
         Ok(Self { api, attached: Some(attached) })
     }
 
-    /// What the server offers now is what the step offers.
+    /// Offers in the step what the server offers now.
     #[middleware(step, priority = -500)]
     async fn current(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         if let Some(attached) = &self.attached {

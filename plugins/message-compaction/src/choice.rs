@@ -23,7 +23,7 @@ pub(crate) enum Cause {
     Request,
 }
 
-/// How long messages are.
+/// The length of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Size {
     pub(crate) messages: usize,
@@ -125,7 +125,8 @@ fn kept(messages: &[MessageRef<'_>], units: &[usize], mut kept: Vec<bool>, confi
     units.iter().map(|unit| kept[*unit]).collect()
 }
 
-/// Returns whether a message is the input of a turn. One that an extension has replaced has the extension as its source.
+/// Returns whether a message is the input of a turn. One that an extension has replaced has the extension as its
+/// source.
 fn is_input(messages: &[MessageRef<'_>], index: usize) -> bool {
     let message = messages[index];
     let is_first = || {

@@ -17,8 +17,8 @@ pub struct Config {
     pub max_messages: NonZeroUsize,
     /// With `all`: how many characters the texts of the messages may have, results of tools included.
     pub max_characters: NonZeroUsize,
-    /// How many tokens a request to the model may have, by estimate. Defaults to four fifths of the model's context
-    /// window, if that is known.
+    /// The most tokens of a request to the model, by estimate. Defaults to four fifths of the model's context window,
+    /// if that is known.
     pub max_tokens: Option<NonZeroU64>,
     /// With `all`: to which share of the limits the conversation is reduced. With a share near 1, messages are replaced
     /// in nearly every turn.
@@ -28,7 +28,7 @@ pub struct Config {
     pub retain_last_messages: usize,
     /// The model that writes the summary. Without it, the summary is a line that says how many messages it replaces.
     pub summary: Option<SummaryConfig>,
-    /// What happens when the model does not write a summary.
+    /// The reaction to a model that does not write a summary.
     pub on_failure: OnFailure,
     /// Where the summary is placed. Defaults to `end` with `marked`, and to `first` with `all`.
     // D-29
@@ -45,21 +45,21 @@ pub enum Candidates {
     Marked,
 }
 
-/// How a model is asked for a summary.
+/// The request to a model for a summary.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SummaryConfig {
     /// The model, such as `Model/small`: one that the agent may call. Defaults to the agent's own.
     pub model: Option<String>,
-    /// How long to wait for the summary.
+    /// The longest wait for the summary.
     pub timeout_ms: NonZeroU64,
-    /// How many characters the summary may have. A longer one is cut.
+    /// The most characters of the summary. A longer one is cut.
     pub max_characters: NonZeroUsize,
-    /// What to keep, besides what every summary should keep.
+    /// Further instructions for the summary, besides those that every summary has.
     pub instructions: Option<String>,
 }
 
-/// What happens when the model does not write a summary.
+/// The reaction to a model that does not write a summary.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {

@@ -29,7 +29,7 @@ pub struct MessageCompaction {
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Failures {
-    /// How often in a row no summary was written.
+    /// The number of failures in a row to write a summary.
     in_a_row: u32,
     /// The newest turn in which none was, and in which the conversation therefore stays as it is.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,9 +16,9 @@ const REMOVED: &str = "compaction.removed";
 const CHARACTERS: &str = "compaction.characters";
 const WRITTEN: &str = "compaction.written";
 
-/// How many characters of a tool's result, or of a call's arguments, the summarizing model reads.
+/// The most characters of a tool's result, or of a call's arguments, that the summarizing model reads.
 const TOOL_CHARACTERS: usize = 2_000;
-/// How often the older half of them is halved when the request is too long for the summarizing model.
+/// The most times that the older half of them is halved when the request is too long for the summarizing model.
 const MAX_HALVINGS: u32 = 3;
 
 const INSTRUCTIONS: &str = "\
@@ -42,7 +42,7 @@ repetitions, and what no longer matters. Write plain text, without a heading.";
 /// The messages that are replaced, oldest first.
 pub(crate) struct Removed<'a>(pub(crate) Vec<MessageRef<'a>>);
 
-/// What a model has written.
+/// The text that a model has written.
 pub(crate) struct Written {
     pub(crate) text: String,
     pub(crate) usage: Option<TokenUsage>,
@@ -111,7 +111,7 @@ impl Removed<'_> {
             .with_metadata(WRITTEN, is_written)
     }
 
-    /// Returns the size of the messages, without that of earlier summaries.
+    /// Returns the size of the messages, without earlier summaries.
     pub(crate) fn size(&self) -> Size {
         self.0.iter().copied().filter(|message| !is_summary(*message)).map(Size::of).sum()
     }
@@ -172,7 +172,7 @@ fn cut(text: &str, limit: usize) -> &str {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Done {
-    /// How many messages were replaced, without an earlier summary.
+    /// The number of messages that were replaced, without an earlier summary.
     pub(crate) removed: usize,
     pub(crate) before: Size,
     pub(crate) after: Size,

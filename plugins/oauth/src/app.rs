@@ -18,7 +18,7 @@ pub(crate) struct App {
     pub(crate) scopes: Vec<String>,
 }
 
-/// How access is granted.
+/// The way in which access is granted.
 #[derive(Debug)]
 pub(crate) enum Grant {
     ClientCredentials {
@@ -51,7 +51,7 @@ pub(crate) struct Client {
     pub(crate) secret: Option<Secret>,
     /// Whether the secret is sent in the body, instead of by HTTP Basic.
     pub(crate) secret_in_body: bool,
-    /// What its tokens are for. RFC 8707.
+    /// The resource of its tokens. RFC 8707.
     pub(crate) resource: Option<String>,
 }
 

@@ -12,14 +12,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long a browser may take to send its request.
+/// The longest time in which a browser may send its request.
 const REQUEST: Duration = Duration::from_secs(10);
 /// The longest request that is read.
 const LONGEST: usize = 16_384;
 const PATH: &str = "/callback";
 /// The path that a person opens.
 const START: &str = "/sign-in";
-/// What other browsers read.
+/// The page for other browsers.
 const UNKNOWN: &str = "This page belongs to no sign-in that is under way.";
 
 /// Listens for one browser, on this machine only.

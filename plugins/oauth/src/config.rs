@@ -1,4 +1,4 @@
-//! What a bundle says about the apps.
+//! Config of the apps.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Config {
     /// The apps that other extensions can ask for tokens of, by name.
     pub apps: BTreeMap<String, AppConfig>,
-    /// How tokens are kept.
+    /// The place of the tokens.
     pub store: StoreConfig,
 }
 
@@ -20,11 +20,11 @@ pub struct Config {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AppConfig {
-    /// How access is granted.
+    /// The way in which access is granted.
     pub flow: Flow,
     /// On whose behalf access is granted.
     pub subject: Subject,
-    /// What the tokens are for: the URL of an MCP server, or of another protected resource. With the flow
+    /// The resource of the tokens: the URL of an MCP server, or of another protected resource. With the flow
     /// `authorization-code` it is enough, if the resource announces its authorization server: then `tokenUrl`,
     /// `authorizeUrl` and `clientId` are found out.
     #[schemars(extend("x-goondan" = "host"))]
@@ -42,8 +42,8 @@ pub struct AppConfig {
     pub client_id: Option<String>,
     /// The secret of the app, if it has one.
     pub client_secret: Option<Secret>,
-    /// What the app may be allowed. Requests can ask for some of it. If it is empty, and the authorization server is
-    /// found out, it is what the resource announces.
+    /// The scopes that the app may have. Requests can ask for some of them. If there are none, and the authorization
+    /// server is found out, they are those that the resource announces.
     #[serde(default)]
     pub scopes: Vec<String>,
     /// The port on this machine to which a browser is sent back, if the authorization server wants it to be always the
@@ -52,7 +52,7 @@ pub struct AppConfig {
     pub redirect_port: u16,
 }
 
-/// How access is granted.
+/// The way in which access is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flow {
@@ -74,7 +74,7 @@ pub enum Subject {
     User,
 }
 
-/// How tokens are kept.
+/// The place of tokens.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StoreConfig {

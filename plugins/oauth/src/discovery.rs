@@ -1,5 +1,5 @@
-//! What a protected resource announces about its authorization server, and that about itself: RFC 9728, RFC 8414,
-//! OpenID Connect Discovery, and what MCP adds to them.
+//! The announcements of a protected resource about its authorization server, and of that about itself: RFC 9728, RFC
+//! 8414, OpenID Connect Discovery, and additions of MCP.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::app::is_local;
 use crate::failure::Failure;
 use crate::server::{Refusal, Server, reason};
 
-/// How long all requests may take.
+/// The longest time of all requests.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// An authorization server, and what it is asked for.
 #[derive(Debug)]
 pub(crate) struct Announced {
-    /// What tokens are for, as the resource spells it.
+    /// The resource of tokens, as it spells itself.
     pub(crate) resource: String,
-    /// What is asked for if the config does not say it.
+    /// The scopes of requests if the config names none.
     pub(crate) scopes: Vec<String>,
     pub(crate) issuer: Issuer,
     pub(crate) authorize_url: Url,
@@ -58,7 +58,7 @@ struct ServerMetadata {
     authorization_response_iss_parameter_supported: Option<bool>,
 }
 
-/// What a resource answers to a request without a token.
+/// The answer of a resource to a request without a token.
 #[derive(Default)]
 struct Challenge {
     metadata: Option<String>,

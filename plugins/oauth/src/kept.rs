@@ -1,4 +1,4 @@
-//! What is kept of an app and its owner.
+//! The data that is kept of an app and its owner.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,10 +27,10 @@ impl fmt::Display for Owner {
     }
 }
 
-/// What a token with fewer scopes than were granted is kept by: the app, the owner, and the scopes.
+/// The key of a token with fewer scopes than were granted: the app, the owner, and the scopes.
 pub(crate) type NarrowedKey = (String, Owner, Vec<String>);
 
-/// What an authorization server has granted.
+/// The grant of an authorization server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Granted {
     pub(crate) token: Token,
@@ -74,7 +74,7 @@ pub(crate) fn exceeds(scopes: &[String], request: &TokenRequest) -> bool {
         && scopes.iter().any(|scope| !request.scopes.contains(scope))
 }
 
-/// What an authorization server knows the app by.
+/// The registration of the app at an authorization server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) issuer: String,

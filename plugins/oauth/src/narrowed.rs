@@ -53,7 +53,7 @@ impl Tokens {
             Ok(narrowed) => narrowed,
             Err(refusal) => return Err(self.refused(app, owner, &refusal)?),
         };
-        // The server may have replaced the refresh token, which is that of the whole access.
+        // The server may have replaced the refresh token, which is for the whole access.
         if let (Some(before), refresh @ Some(_)) = (before, narrowed.refresh.take()) {
             self.store.save(app, owner, Some(&Granted { refresh, ..before.clone() }))?;
         }

@@ -21,7 +21,7 @@ use crate::seal::{random_text, sha256};
 use crate::server::{DeviceCode, Refusal};
 use crate::tokens::Tokens;
 
-/// How long a page can be used.
+/// The longest time that a page can be used.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// The sign-ins that are under way, one for an app and an owner.

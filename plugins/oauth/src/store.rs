@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::kept::{Granted, Owner, Registration};
 use crate::seal::{Key, sha256};
 
-/// What is kept for an app and an owner.
+/// The data that is kept for an app and an owner.
 pub(crate) enum Stored<T = Granted> {
     Nothing,
     /// It was encrypted with another key, or changed.
@@ -25,7 +25,7 @@ pub(crate) enum Stored<T = Granted> {
     Found(T),
 }
 
-/// What can be kept for an app and an owner.
+/// The kinds of data that can be kept for an app and an owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Token,
@@ -52,7 +52,7 @@ pub(crate) struct Store {
     api: ExtensionApi,
     ctx: InitContext,
     key: Key,
-    /// What was last read and written, so that it is masked.
+    /// The tokens that were last read and written, so that they are masked.
     masked: Lock<BTreeMap<(String, Owner), Granted>>,
 }
 
@@ -76,7 +76,7 @@ impl Store {
         self.write(Kind::Token, app, owner, granted)
     }
 
-    /// Reads the registration that is kept. One that cannot be read is as good as none.
+    /// Reads the registration that is kept. One that cannot be read counts as none.
     pub(crate) fn registration(&self, app: &App, owner: &Owner) -> Result<Option<Registration>> {
         Ok(match self.read(Kind::Registration, app, owner)? {
             Stored::Found(registration) => Some(registration),
@@ -98,7 +98,7 @@ impl Store {
             Owner::Global => self.shared()?.read()?.remove(&kind.name(app)),
         };
         let purpose = kind.purpose(app, owner)?;
-        // What was kept for other settings is as good as nothing.
+        // Data for other settings counts as none.
         let Some(sealed) = sealed.filter(|sealed: &Sealed| sealed.purpose == sha256(&purpose)) else {
             return Ok(Stored::Nothing);
         };

@@ -54,7 +54,7 @@ enum State {
     Failed,
 }
 
-/// What the tool answers.
+/// The answer of the tool.
 #[derive(Debug, Serialize)]
 struct Progress {
     done: usize,
@@ -70,8 +70,8 @@ impl Plan {
     }
 
     /// Writes the plan of your work: all its items, each with its state. Write it before work of three or more steps,
-    /// and again as soon as an item begins or ends; one item at a time is active. The person sees it, and you find it at
-    /// the end of your input. Simple tasks need no plan.
+    /// and again as soon as an item begins or ends; one item at a time is active. The person sees it, and you find it
+    /// at the end of your input. Simple tasks need no plan.
     #[tool(effect = idempotent, present = shown)]
     async fn write(&self, input: Written, ctx: &ToolContext<'_>) -> Result<Progress> {
         let progress = Progress { done: input.done(), of: input.items.len() };

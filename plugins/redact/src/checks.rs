@@ -1,4 +1,4 @@
-//! What regular expressions cannot say: check digits, and what stands beside a number.
+//! Checks that regular expressions cannot make: check digits, and the text beside a number.
 
 /// Returns the end of what is found in a text, from `start` to `end` at most, or `None` if it is none.
 pub(crate) type Check = fn(text: &str, start: usize, end: usize) -> Option<usize>;

@@ -12,11 +12,11 @@ use goondan::prelude::*;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// What is looked for: all kinds, unless it is set.
+    /// The kinds that are looked for: all, unless they are set.
     pub(crate) kinds: Vec<KindConfig>,
-    /// What is looked for besides, by regular expressions.
+    /// Further regular expressions that are looked for.
     pub(crate) patterns: Vec<Pattern>,
-    /// What happens with it, unless a kind or a pattern says something else.
+    /// The treatment of what is found, unless a kind or a pattern says something else.
     pub(crate) action: Action,
     /// The key of hashes, such as `{ valueFrom: { env: REDACT_SALT } }`: without it, hashes can be guessed.
     pub(crate) salt: Option<Secret>,
@@ -70,12 +70,12 @@ pub(crate) enum KindConfig {
     WithAction {
         /// The kind.
         kind: Kind,
-        /// What happens with it.
+        /// Its treatment.
         action: Action,
     },
 }
 
-/// What happens with what is found.
+/// The treatment of what is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
@@ -91,14 +91,14 @@ pub(crate) enum Action {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Pattern {
-    /// What stands in its place, such as `customer` for `[customer]`.
+    /// The name that stands in its place, such as `customer` for `[customer]`.
     pub(crate) name: String,
     /// The regular expression.
     pub(crate) pattern: String,
     /// The most bytes that a match has: an answer is held back by so many while it may become one.
     #[serde(default = "longest")]
     pub(crate) longest: usize,
-    /// What happens with it.
+    /// Its treatment.
     pub(crate) action: Option<Action>,
 }
 
@@ -110,10 +110,10 @@ fn longest() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Place {
-    /// What people and programs send.
+    /// The inputs of people and programs.
     Inputs,
-    /// What the model answers.
+    /// The answers of the model.
     Answers,
-    /// What tools return.
+    /// The results of tools.
     Tools,
 }

@@ -136,7 +136,7 @@ impl Rules {
                 }
             }
             let first = (0..).zip(&next).filter_map(|(rule, next)| next.map(|(start, end)| Found { start, end, rule }));
-            // Of those that begin first, the longest; of two of them, that of a pattern of the config.
+            // Of those that begin first, the longest; of two of them, the match of a pattern of the config.
             let Some(first) = first.min_by_key(|found| (found.start, usize::MAX - found.end)) else { return found };
             at = first.end;
             found.push(first);

@@ -1,4 +1,4 @@
-//! What was found, as it is counted on the bus.
+//! The findings, as they are counted on the bus.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::rules::{Found, Rules};
 struct Masked<'a> {
     /// Where: `inputs`, `answers` or `tools`.
     place: &'a str,
-    /// How often each kind was found.
+    /// The number of findings of each kind.
     kinds: BTreeMap<&'a str, usize>,
 }
 

@@ -17,7 +17,7 @@ use plan::Plan;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// How often in a row a step is run again. The policy of the agent limits it too, by `maxRetries`.
+    /// The most retries of a step in a row. The policy of the agent limits them too, by `maxRetries`.
     pub max_retries: u32,
     /// The delay before the first retry, in milliseconds. It doubles with each retry; up to half of it, at random, is
     /// left out.
@@ -25,7 +25,7 @@ pub struct Config {
     /// The longest delay, in milliseconds. A model that wants a longer one is not waited for.
     #[schemars(range(max = 10_000))]
     pub max_delay_ms: u64,
-    /// How long the delays of a turn may be together, in milliseconds.
+    /// The longest sum of the delays of a turn, in milliseconds.
     pub budget_ms: u64,
     /// Another model to ask.
     pub fallback: Option<Fallback>,
@@ -37,8 +37,8 @@ pub struct Config {
 pub struct Fallback {
     /// The model, such as `Model/backup`: one that the agent may call.
     pub model: String,
-    /// How often in a row the agent's own model fails before. Where waiting does not help, the other model is asked at
-    /// once.
+    /// The number of failures in a row of the agent's own model before. Where waiting does not help, the other model is
+    /// asked at once.
     #[serde(default = "once")]
     pub after: NonZeroU32,
 }
@@ -59,13 +59,13 @@ impl Default for Config {
     }
 }
 
-/// What the extension keeps in the metadata of the turn, beside the `attempt` that the runtime counts.
+/// The record in the metadata of the turn, beside the `attempt` that the runtime counts.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Spent {
-    /// How long the delays of the turn were together.
+    /// The sum of the delays of the turn.
     waited_ms: u64,
-    /// Whether the steps of the turn ask the other model from now on.
+    /// Whether later steps of the turn ask the other model.
     fallback: bool,
 }
 

@@ -7,7 +7,7 @@ use goondan_backoff::Backoff;
 
 use crate::{Config, Spent};
 
-/// What follows a failure of a step.
+/// The reaction to a failure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// The step is run again after this delay.

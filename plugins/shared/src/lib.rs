@@ -78,7 +78,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Stores what was changed in `metadata`, and puts the values of now there.
+    /// Stores what was changed in `metadata`, and puts the current values there.
     fn exchange(&self, given: &Given, metadata: &mut Map<String, Value>) -> Result<()> {
         let mut given = given.lock();
         if let Some(Value::Object(values)) = metadata.shift_remove(METADATA) {

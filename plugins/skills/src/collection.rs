@@ -60,7 +60,7 @@ impl Collection {
         Arc::clone(&self.found.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Searches the directories below the root of now.
+    /// Searches the directories below the current root.
     pub(crate) async fn scan(&self) -> Result<()> {
         // Of two scans, the later one has the later root.
         let _scanning = self.scanning.lock().await;

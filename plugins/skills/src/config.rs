@@ -1,4 +1,4 @@
-//! What a bundle says.
+//! Config of the extension.
 
 use std::path::{Component, PathBuf};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The longest description, in characters.
 const LONGEST: usize = 1024;
 
-/// What a `SKILL.md` says about its skill.
+/// The head of a `SKILL.md`.
 #[derive(Debug, PartialEq)]
 pub(crate) struct About {
     /// The name in its front matter, if any.

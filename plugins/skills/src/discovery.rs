@@ -20,21 +20,21 @@ const MOST: usize = 500;
 #[derive(Clone, Debug)]
 pub(crate) struct Skill {
     pub(crate) description: String,
-    /// How many skills were found before it.
+    /// The number of skills that were found before it.
     place: usize,
     /// Its `SKILL.md`.
     pub(crate) path: PathBuf,
     pub(crate) dir: PathBuf,
 }
 
-/// What was found below a root.
+/// The findings below a root.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Without links.
     root: PathBuf,
     /// By name.
     pub(crate) skills: BTreeMap<String, Skill>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ use process::{Environment, Output};
 /// The bytes of each output that the model reads.
 const LONGEST: usize = 50_000;
 
-/// What a command has left.
+/// The traces of a command that has ended.
 pub(crate) struct Ended {
     /// Its exit code; 128 and the signal, if one has ended it.
     pub(crate) code: i32,

@@ -12,7 +12,7 @@ use crate::collection::Collection;
 use crate::context::{CLOSE, OPEN, RUN};
 use crate::run;
 
-/// How long a call may take: longer than its command, so that the error is about that.
+/// The longest time of a call: longer than its command, so that the error is about that.
 const DEADLINE: Duration = Duration::from_secs(60 * 60);
 
 /// Registers the tools.
@@ -52,7 +52,7 @@ struct Run {
     /// Further arguments. The shell does not interpret them.
     #[serde(default)]
     args: Vec<String>,
-    /// How long the command may take, in milliseconds.
+    /// The longest time of the command, in milliseconds.
     #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = 3_540_000))]
     timeout: u64,

@@ -12,7 +12,7 @@ use wildmatch::WildMatch;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// How many characters of text the model reads of a result, with the note that says where the rest is.
+    /// The most characters of a result that the model reads, with the note that says where the rest is.
     #[schemars(range(min = 1000))]
     pub max_characters: usize,
     /// Tools whose results are left as they are: names, in which `*` matches any text.
@@ -21,7 +21,7 @@ pub struct Config {
 
 impl Default for Config {
     /// Some more than the extension `mcp` leaves of an answer, so that none is shortened twice. What `skills__open`
-    /// returns are instructions, of which nothing should be left out.
+    /// returns are instructions, and nothing of them should be left out.
     fn default() -> Self {
         Self { max_characters: 40_000, exempt: vec!["skills__open".to_owned()] }
     }

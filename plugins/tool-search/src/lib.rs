@@ -68,7 +68,7 @@ pub struct ToolSearch {
 struct Selection {
     selected_tools: Vec<String>,
     last_query: String,
-    /// What was selected when the running step began, once a search has changed it: that is from the next step on.
+    /// The selection when the running step began, once a search has changed it: that is from the next step on.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_this_step: Option<Vec<String>>,
 }
@@ -115,9 +115,9 @@ impl ToolSearch {
         Self { api, config, always, catalog: Lock::default() }
     }
 
-    /// Offers the selected tools, after those that are always offered: a tool that is found does not move others, so that
-    /// as much as possible of the request stays as it was (CACHE-01). Layers further out have added and withdrawn theirs
-    /// by now.
+    /// Offers the selected tools, after those that are always offered: a tool that is found does not move others, so
+    /// that as much as possible of the request stays as it was (CACHE-01). Layers further out have added and withdrawn
+    /// theirs by now.
     #[middleware(step, priority = -300)]
     async fn reduce(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let all = ctx.tool_catalog().clone();

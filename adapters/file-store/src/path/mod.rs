@@ -41,7 +41,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct StorePath {
     path: PathBuf,
-    /// How many of its last components are below the workspace directory.
+    /// The number of its last components that are below the workspace directory.
     depth: usize,
     /// A directory on the way that is open already.
     held: Option<Arc<Held>>,
@@ -51,11 +51,11 @@ pub struct StorePath {
 #[derive(Debug)]
 struct Held {
     dir: File,
-    /// How many of the last components of its path are below the workspace directory.
+    /// The number of the last components of its path that are below the workspace directory.
     depth: usize,
 }
 
-/// How [`StorePath::open`] opens a file.
+/// The way in which [`StorePath::open`] opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -69,7 +69,7 @@ pub(super) enum Access {
     Append,
 }
 
-/// What a path leads to.
+/// The kind of thing that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     File { len: u64 },

@@ -14,14 +14,14 @@ use crate::http::Failure;
 #[non_exhaustive]
 // SIZE-01
 pub struct AnswerLimits {
-    /// How many bytes may arrive: events with their names, and comments that keep the connection open. What the answer
-    /// takes in memory has the same limit.
+    /// The most bytes that may arrive: events with their names, and comments that keep the connection open. The memory
+    /// of the answer has the same limit.
     #[schemars(range(min = 1))]
     pub max_bytes: usize,
-    /// How many parts the answer may have: texts, thoughts, files, tool calls, blocks.
+    /// The most parts of an answer: texts, thoughts, files, tool calls, blocks.
     #[schemars(range(min = 1))]
     pub max_parts: usize,
-    /// How many of them may be tool calls.
+    /// The most tool calls among them.
     #[schemars(range(min = 1))]
     pub max_calls: usize,
 }
@@ -37,14 +37,14 @@ impl Default for AnswerLimits {
 /// counted before it is read.
 const STEP: usize = 64 << 10;
 
-/// What a value of JSON takes in memory beside its text, roughly: a list that grows has up to twice its length.
+/// The memory of a JSON value beside its text, roughly: a list that grows has up to twice its length.
 const VALUE: usize = 2 * size_of::<Value>();
 
 /// Compares an answer with its limits while it arrives.
 #[derive(Debug)]
 pub(crate) struct Measure {
     limits: AnswerLimits,
-    /// How many bytes had arrived when the answer was measured.
+    /// The number of bytes that had arrived when the answer was measured.
     measured: usize,
 }
 

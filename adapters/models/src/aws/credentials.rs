@@ -29,7 +29,7 @@ pub(super) struct Keys {
     pub(super) session: Option<Secret>,
 }
 
-/// What was found. A token is sent as it is, and its owner needs no keys.
+/// Credentials that were found. A token is sent as it is, and its owner needs no keys.
 #[derive(Debug)]
 pub(super) enum Found {
     Token(Secret),
@@ -38,7 +38,7 @@ pub(super) enum Found {
     Nothing(String),
 }
 
-/// What must be masked.
+/// Credentials that must be masked.
 pub(super) struct Credentials {
     _secrets: [Option<Secret>; 2],
 }

@@ -1,4 +1,4 @@
-//! What a bundle says about the cassette of a model.
+//! Config of a model's cassette.
 
 use std::path::PathBuf;
 
@@ -14,23 +14,23 @@ use super::{Cassette, format};
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CassetteConfig {
-    /// What is done with the cassette. The option `--cassettes` of the command overrides it.
+    /// The use of the cassette. The option `--cassettes` of the command overrides it.
     pub mode: CassetteMode,
     /// The file. Defaults to `cassettes/<name of the model>.jsonl`.
     #[schemars(example = "./cassettes/main.jsonl")]
     pub file: Option<BundlePath>,
-    /// What makes requests equal.
+    /// The comparison of requests.
     #[serde(rename = "match")]
     pub matching: Matching,
     /// JSON pointers to members of requests that may differ.
     pub ignore: Vec<String>,
     /// Regular expressions for what is recorded as `***`, besides keys and other secrets that are known.
     pub redact: Vec<String>,
-    /// How fast answers are played.
+    /// The speed at which answers are played.
     pub pace: Pace,
 }
 
-/// What makes a request equal to a recorded one.
+/// The condition under which a request equals a recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -42,7 +42,7 @@ pub enum Matching {
     Order,
 }
 
-/// How fast answers are played.
+/// The speed at which answers are played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-/// How many characters of a value are shown.
+/// The most characters of a value that are shown.
 const SHOWN: usize = 80;
 
 /// The first difference between a recorded body and one that is asked with, in the order of the recorded members.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// How many values before it are the same, and how many characters of its own.
+    /// The number of equal values before it, and of equal characters in it.
     pub(super) same: (usize, usize),
     /// Where it is, and the two values.
     pub(super) text: String,

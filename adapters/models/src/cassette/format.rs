@@ -68,7 +68,7 @@ pub(super) enum Content {
     Body(String),
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) exchanges: Vec<Exchange>,

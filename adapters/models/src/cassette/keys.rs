@@ -1,4 +1,4 @@
-//! What keys look like, as they are and encoded: what must be in no recording.
+//! The shapes of keys, plain and encoded, that must be in no recording.
 // ENV-01
 
 use std::borrow::Cow;
@@ -15,14 +15,14 @@ static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("(?:^|[^A-Za-z0-9_-]|\\\\[nrt])(?:{})", groups.join("|"))).ok()
 });
 
-/// What may be an encoded text, and is long enough for a key.
+/// A text that may be encoded, and is long enough for a key.
 static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9+/_-]{16,}").ok());
 
-/// How long a text may be that is decoded from each place where it could begin. A longer one, such as a file, begins
-/// where it begins.
+/// The longest text that is decoded from each place where it could begin. A longer one, such as a file, begins where it
+/// begins.
 const SHORT: usize = 64 << 10;
 
-/// How often an encoded text is decoded.
+/// The number of times that an encoded text is decoded.
 const DEPTH: usize = 2;
 
 /// Returns what looks like a key in a text, as part of a sentence with no more of it than is needed to find it.

@@ -145,7 +145,7 @@ impl Cassette {
     }
 }
 
-/// What a cassette has for a request.
+/// The answer of a cassette to a request.
 pub(crate) enum Played {
     /// The recorded response, and what counts it as played.
     Response(Incoming, Box<Playback>),

@@ -37,7 +37,7 @@ enum Writing {
 }
 
 impl Recorder {
-    /// Returns the recorder of a file: that of another model, if it has one.
+    /// Returns the recorder of a file, which is shared with another model if it has one.
     pub(super) fn of(path: &Path, adds: bool) -> Arc<Self> {
         let mut recorders = RECORDERS.lock();
         recorders.retain(|recorder| recorder.strong_count() > 0);
@@ -157,7 +157,7 @@ struct Recorded {
     arrived: Arrived,
 }
 
-/// What has arrived of a body. Comments of a stream are not kept: some servers send one every second.
+/// The part of a body that has arrived. Comments of a stream are not kept: some servers send one every second.
 enum Arrived {
     Events(Events),
     Bytes(Vec<u8>),

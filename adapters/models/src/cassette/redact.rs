@@ -28,10 +28,10 @@ const HEADERS: [&str; 11] = [
     "retry-after-ms",
 ];
 
-/// What replaces a secret.
+/// The replacement of a secret.
 const MASK: &str = "***";
 
-/// What is replaced before anything is recorded or compared.
+/// The texts that are replaced before anything is recorded or compared.
 #[derive(Clone)]
 pub(super) struct Redaction(Arc<[Regex]>);
 

@@ -13,20 +13,20 @@ use super::failure::Failure;
 use super::limits::{Broken, Clock, Limits};
 use super::sse::{Event, Parser};
 
-/// How long the end of a response is waited for after its last event, so that the connection can be used again.
+/// The longest wait for the end of a response after its last event, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// How long more events are waited for after an answer is complete.
+/// The longest wait for more events after an answer is complete.
 const MORE: Duration = Duration::from_secs(2);
 
-/// What an event takes beside its bytes, for example in a recording.
+/// The memory of an event beside its bytes, for example in a recording.
 const EVENT: usize = 64;
 
 /// The server-sent events of one response, read under limits.
 pub struct Events {
     body: Body,
     parser: Parser,
-    /// How many bytes have arrived, and how many may arrive.
+    /// The number of bytes that have arrived, and the most that may arrive.
     received: usize,
     max_bytes: usize,
     /// Has the first limit until the first event.

@@ -13,7 +13,7 @@ use super::limits::Broken;
 
 mod date;
 
-/// How many characters of the provider's own message are shown.
+/// The most characters of the provider's own message that are shown.
 const SHOWN: usize = 500;
 
 /// A failed request, from which an [`Error`] is made when it is not repeated.
@@ -28,7 +28,7 @@ pub struct Failure {
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
-/// The kinds of failures, of which each has an error code.
+/// The kinds of failures, each with an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -50,7 +50,7 @@ pub enum FailureKind {
     Refused,
     /// The provider refuses the request for another reason.
     Request,
-    /// What arrived is not an answer of this interface.
+    /// The response is not an answer of this interface.
     Answer,
     /// The answer is larger than the model's config allows.
     TooLarge,

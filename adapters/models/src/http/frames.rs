@@ -69,7 +69,7 @@ const LONGEST_HEADERS: usize = 128 << 10;
 #[derive(Default)]
 struct Frames {
     state: State,
-    /// What has arrived of the part that is read.
+    /// The bytes of the current part that have arrived.
     part: Vec<u8>,
     /// The checksum of the frame so far.
     checksum: Hasher,
@@ -315,7 +315,7 @@ mod tests {
         assert!(matches!(read([&message[..]]), (events, Ok(())) if events.is_empty()));
     }
 
-    /// An event is never told of a frame of which a bit is another one.
+    /// An event is never told of a frame with a changed bit.
     #[test]
     #[covers("AWS-01")]
     fn a_wrong_bit_ends_no_event() {

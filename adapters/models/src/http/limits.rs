@@ -15,7 +15,7 @@ pub struct Limits {
     pub connect: Duration,
     /// Until the first event of the answer has arrived.
     pub first: Duration,
-    /// How long nothing may arrive after that.
+    /// The longest silence after that.
     pub idle: Duration,
 }
 

@@ -6,13 +6,13 @@ use goondan_backoff::Backoff;
 
 use super::failure::Failure;
 
-/// How often a request is sent, and how long that may take.
+/// Attempts of a request, and their time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How many attempts one request has, the first one included.
+    /// The most attempts of one request, the first one included.
     pub max: u32,
-    /// How long the waits between them may be together.
+    /// The longest sum of the waits between them.
     pub budget: Duration,
 }
 
@@ -28,7 +28,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// Returns the count of a request of which no attempt has failed.
+    /// Returns the count of a request without failed attempts.
     pub fn new(retries: Retries) -> Self {
         Self { retries, attempts: 0, waited: Duration::ZERO }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 pub(super) const USER: &str = "user";
 pub(super) const ASSISTANT: &str = "assistant";
 
-/// What stands before an answer that has nothing before it: the first message must be the user's.
+/// The text before an answer that begins the conversation: the first message must be the user's.
 pub(super) const OMITTED: &str = "[The beginning of the conversation is left out.]";
 
 /// The messages of a request. All their blocks are in one list.
@@ -57,8 +57,8 @@ impl<B> Alternating<B> {
         }
     }
 
-    /// Returns the last blocks of the request before and of this one. The first of the two is there again, so that it is
-    /// also found if a step has added more blocks than the provider looks back.
+    /// Returns the last blocks of the request before and of this one. The first of the two is there again, so that it
+    /// is also found if a step has added more blocks than the provider looks back.
     // CACHE-01
     pub(super) fn ends(&self) -> impl Iterator<Item = usize> + use<B> {
         let newest = self.starts.iter().rfind(|(role, _)| *role == ASSISTANT);

@@ -16,10 +16,10 @@ use super::describe::DescribeReply;
 
 /// The longest accepted reply, in bytes.
 const MAX_REPLY: u64 = 16 << 20;
-/// How many bytes of the child's standard error are quoted if it fails.
+/// The most bytes of the child's standard error that are quoted if it fails.
 const MAX_STDERR: u64 = 4 << 10;
-/// How long to wait for the end of standard error after the child ended. Its pipes are closed then, unless a
-/// grandchild inherited them.
+/// The longest wait for the end of standard error after the child ended. Its pipes are closed then, unless a grandchild
+/// inherited them.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Returns the schemas of the library at `path`, which is loaded in a child process.

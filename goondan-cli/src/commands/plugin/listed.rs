@@ -1,5 +1,5 @@
-//! What `list` and `inspect` print, for people and for programs: extensions, linked or in a library, and the providers
-//! of models.
+//! The output of `list` and `inspect`, for people and for programs: extensions, linked or in a library, and the
+//! providers of models.
 
 use std::fmt::{self, Display, Write as _};
 

@@ -1,4 +1,4 @@
-//! How a background turn is announced.
+//! Announcements of background turns.
 // WAKE-01
 
 use goondan::agent::{BackgroundTurn, BackgroundUpdate};

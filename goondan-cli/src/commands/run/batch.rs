@@ -35,14 +35,14 @@ pub(crate) struct Batch<'a> {
     failed: bool,
     /// Whether the last turn waits for a decision.
     waits: bool,
-    /// What extensions show.
+    /// The updates that extensions show.
     shown: EventStream,
     shown_lines: ShownLines,
     /// The lines of the input, if they are read.
     lines: Option<InputLines>,
 }
 
-/// What to do after a turn.
+/// The next step after a turn.
 enum Flow {
     Continue,
     /// Standard output was closed.

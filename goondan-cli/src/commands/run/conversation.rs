@@ -48,8 +48,7 @@ impl OpenConversation {
     }
 }
 
-/// What models do with their cassettes, if the command line or the environment says it. An empty variable counts as
-/// not set.
+/// Returns the use of cassettes, if the command line or the environment says it. An empty variable counts as not set.
 fn cassettes(args: &RunArgs) -> Result<Option<CassetteMode>> {
     let variable = || std::env::var("GOONDAN_CASSETTES").ok().filter(|mode| !mode.is_empty());
     let mode = match (args.cassettes, variable()) {

@@ -38,7 +38,7 @@ pub(crate) fn event(text: &str, files: Vec<FilePart>) -> AgentEvent {
     AgentEvent::content(text.into_iter().chain(files.into_iter().map(Part::from)))
 }
 
-/// Reads the file at `path`. The type is that of its extension; other files are plain text if they are UTF-8.
+/// Reads the file at `path`. Its extension gives the type; other files are plain text if they are UTF-8.
 pub(crate) fn read(path: &Path) -> Result<FilePart> {
     let failed = |what: String| Error::new(ErrorCode::INPUT_FILE, what).suggest("give the path of a readable file");
     let found = fs::metadata(path)

@@ -1,4 +1,4 @@
-//! What is printed about a reload.
+//! The lines about a reload.
 
 use goondan::agent::{Change, ExtensionChange, Reloaded};
 use goondan::bundle::{Entry, Plugins};

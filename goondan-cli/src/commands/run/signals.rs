@@ -15,10 +15,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::output::{self, Styled};
 
-/// How long the conversation may take to close after Ctrl-C.
+/// The longest time that a conversation has to close after Ctrl-C.
 pub(crate) const AFTER_INTERRUPT: Duration = Duration::from_secs(10);
 
-/// What a received signal requests.
+/// The effect of a received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// SIGINT, from Ctrl-C: cancel the running turn.
@@ -104,7 +104,7 @@ async fn cancelled<T>(turn: impl Future<Output = T>, cancel: impl Future<Output 
     }
 }
 
-/// How a turn ended, given that signals may cut it short.
+/// The end of a turn that signals may cut short.
 pub(crate) enum TurnEnd<T> {
     Completed(T),
     /// Cancelled by Ctrl-C.

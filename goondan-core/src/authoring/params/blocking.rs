@@ -11,7 +11,7 @@ use goondan_lock::Lock;
 use crate::error::{Error, Result};
 use crate::panic::catch;
 
-/// What the thread and the future share.
+/// The state that the thread and the future share.
 struct BlockingState<T> {
     outcome: Option<Result<T>>,
     waker: Option<Waker>,

@@ -3,7 +3,7 @@
 use super::Used;
 use crate::extension::ExtensionApi;
 
-/// What the function under `#[cleanup]` can still take: the handle of the extension.
+/// The slot that a function under `#[cleanup]` has left: the handle of the extension.
 #[derive(Debug)]
 pub struct CleanupSlots<A> {
     api: A,

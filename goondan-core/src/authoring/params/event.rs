@@ -4,7 +4,7 @@ use super::Used;
 use crate::event::Event;
 use crate::extension::ExtensionApi;
 
-/// What a function under `#[on]` can still take: the event, and the handle of the extension.
+/// The slots that a function under `#[on]` has left: the event, and the handle of the extension.
 #[derive(Debug)]
 pub struct EventSlots<E, A> {
     event: E,

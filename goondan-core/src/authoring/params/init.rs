@@ -8,7 +8,7 @@ use super::{FromJson, HasSchema, ReadParam, SecondJsonParam, Used};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{ExtensionApi, InitContext};
 
-/// What the runtime passes to `#[init]`.
+/// The inputs of `#[init]`.
 #[derive(Debug)]
 pub struct InitInputs {
     api: ExtensionApi,
@@ -26,7 +26,7 @@ impl InitInputs {
 #[derive(Clone, Copy, Debug)]
 pub struct RawConfig;
 
-/// What `#[init]` can still take, as types: the handle, the config and the context. The values come later, because
+/// The slots that `#[init]` has left, as types: the handle, the config and the context. The values come later, because
 /// reading the config can fail, and the context is made only if it is taken.
 #[derive(Debug)]
 pub struct InitSlots<A, C, X>(PhantomData<(A, C, X)>);

@@ -7,7 +7,7 @@ use crate::extension::ExtensionApi;
 use crate::pipeline::{Kind, Next, Step, ToolCall, Turn};
 use crate::pipeline::{StepContext, ToolCallContext, TurnContext};
 
-/// What a middleware of the kind `K` can still take: its context, `next`, and the handle of the extension.
+/// The slots that a middleware of the kind `K` has left: its context, `next`, and the handle of the extension.
 #[derive(Debug)]
 pub struct MiddlewareSlots<K, C, N, A> {
     kind: PhantomData<K>,

@@ -1,4 +1,4 @@
-//! What the functions of an extension may take and return.
+//! The parameters and return values of an extension's functions.
 //!
 //! Parameters are matched by type, not by name. Each kind of function has a set of *slots*, one for each value that it
 //! can be passed. A type that the function may take implements a trait for slots that still hold it; taking the

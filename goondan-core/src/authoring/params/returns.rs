@@ -1,4 +1,4 @@
-//! What the functions of an extension may return.
+//! The return values of an extension's functions.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -66,7 +66,7 @@ pub trait IntoToolOutput {
     /// Returns the output as a reply. With a context, of an output that is too large for it no copy is made.
     ///
     /// # Errors
-    /// The error of the tool, or that of writing its output.
+    /// The error of the tool, or of writing its output.
     fn into_reply(self, ctx: Option<&ToolContext<'_>>) -> Result<ToolReply>;
 }
 

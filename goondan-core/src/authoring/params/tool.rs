@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{ExtensionApi, ToolDescriptor};
 use crate::tool::{ToolContext, ToolItem};
 
-/// What the runtime passes to a call of a tool. `C` is the context, or [`Blocking`].
+/// The inputs of a call of a tool. `C` is the context, or [`Blocking`].
 #[derive(Debug)]
 pub struct ToolInputs<'a, C> {
     context: C,
@@ -39,8 +39,8 @@ impl<'a> ToolInputs<'a, Blocking> {
 #[derive(Clone, Copy, Debug)]
 pub struct Available;
 
-/// What a tool can still take, as types: `G` is the [`ToolInputs`], `S` has the state of the slots for context, input
-/// and handle.
+/// The slots that a tool has left, as types: `G` is the [`ToolInputs`], `S` has the state of the slots for context,
+/// input and handle.
 #[derive(Debug)]
 pub struct ToolSlots<G, S>(PhantomData<fn() -> (G, S)>);
 
@@ -52,7 +52,7 @@ impl<'a> ToolSlots<ToolInputs<'a, &'a ToolContext<'a>>, (Available, Available, A
 }
 
 impl ToolSlots<ToolInputs<'_, Blocking>, (Used, Available, Available)> {
-    /// The slots of a blocking tool: all available but that of the context.
+    /// The slots of a blocking tool: all available but the context.
     pub fn blocking() -> Self {
         Self(PhantomData)
     }
@@ -79,7 +79,7 @@ impl<G, S> ToolSlots<G, S> {
     note = "a blocking tool cannot take `&ToolContext`: it may run longer than its call"
 )]
 pub trait HasToolParam<P, Rest> {
-    /// What the parameter is read from.
+    /// The source of the parameter.
     type Inputs;
 
     /// Reads the parameter from the inputs.

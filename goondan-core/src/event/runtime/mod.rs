@@ -58,7 +58,7 @@ pub enum RuntimeEvent {
         /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
-        /// How often it was gone on with, this time included.
+        /// The number of this resumption, from one.
         number: u32,
     },
     /// An input has joined the turn that runs: the next request to the model has it as its newest message of a user.
@@ -71,8 +71,8 @@ pub enum RuntimeEvent {
         /// The event of the input, which the turn answers too.
         event_id: EventId,
     },
-    /// A turn does not run any more, because calls wait for decisions. It goes on, with `turn.resumed`, when all of them
-    /// are decided.
+    /// A turn does not run any more, because calls wait for decisions. It goes on, with `turn.resumed`, when all of
+    /// them are decided.
     // ASK-01
     #[serde(rename = "turn.suspended")]
     TurnSuspended {
@@ -90,7 +90,7 @@ pub enum RuntimeEvent {
         scope: EventScope,
         /// The number of steps.
         step_count: u32,
-        /// How long the turn took.
+        /// The duration of the turn.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The tokens of all model calls of the turn, if the model reports them.
@@ -107,13 +107,13 @@ pub enum RuntimeEvent {
         /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
-        /// How long the turn took.
+        /// The duration of the turn.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The code of the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<ErrorCode>,
-        /// What went wrong.
+        /// The message of the error.
         error_message: String,
         /// The tokens of all model calls of the turn, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub enum RuntimeEvent {
         step: StepRef,
         /// The number of tool calls that the model requested.
         tool_call_count: u32,
-        /// How long the step took.
+        /// The duration of the step.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The tokens of the model call, if the model reports them.
@@ -160,7 +160,7 @@ pub enum RuntimeEvent {
         /// The model that answered, if its provider reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// How long it took from the request to the first piece of the answer, if the model sends pieces.
+        /// The time from the request to the first piece of the answer, if the model sends pieces.
         #[serde(flatten, with = "first_piece")]
         time_to_first_piece: Option<Duration>,
         /// Why the model stopped, if it reports that.
@@ -169,8 +169,8 @@ pub enum RuntimeEvent {
         /// The extension that has prepared the answer, if the model was not asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prepared_by: Option<ExtensionName>,
-        /// How much of the previous request the request of this step began with, unless it was the first one to this
-        /// model since the conversation was opened.
+        /// The part of the previous request that the request of this step began with, unless it was the first one to
+        /// this model since the conversation was opened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept_prefix: Option<KeptPrefix>,
     },
@@ -183,13 +183,13 @@ pub enum RuntimeEvent {
         /// The step.
         #[serde(flatten)]
         step: StepRef,
-        /// How long the step took.
+        /// The duration of the step.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The code of the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<ErrorCode>,
-        /// What went wrong.
+        /// The message of the error.
         error_message: String,
     },
     /// A request to the model failed, and the model sends it again in the same step.
@@ -201,9 +201,9 @@ pub enum RuntimeEvent {
         /// The step.
         #[serde(flatten)]
         step: StepRef,
-        /// What went wrong.
+        /// The reason of the failure.
         reason: String,
-        /// How long the model waits before it sends the request again.
+        /// The time that the model waits before it sends the request again.
         #[serde(with = "millis")]
         wait: Duration,
     },
@@ -217,7 +217,7 @@ pub enum RuntimeEvent {
         /// The step.
         #[serde(flatten)]
         step: StepRef,
-        /// How much is kept, and what changed.
+        /// The part that is kept, and the change after it.
         #[serde(flatten)]
         prefix: KeptPrefix,
     },
@@ -245,7 +245,7 @@ pub enum RuntimeEvent {
         call: ToolCallRef,
         /// Whether the result is a value or an error.
         status: ToolCallStatus,
-        /// How long the call took.
+        /// The duration of the call.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The text that the model reads instead of an output, when the result is an error.
@@ -267,19 +267,19 @@ pub enum RuntimeEvent {
         /// The call.
         #[serde(flatten)]
         call: ToolCallRef,
-        /// How long the call took.
+        /// The duration of the call.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The code of the error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_code: Option<ErrorCode>,
-        /// What went wrong.
+        /// The message of the error.
         error_message: String,
         /// The call and its outcome as they are presented to people.
         #[serde(default)]
         presentation: Presentation,
     },
-    /// An extension asked a model by a request. The span has that of the turn, step or tool call as its parent.
+    /// An extension asked a model by a request. The span has the span of the turn, step or tool call as its parent.
     #[serde(rename = "model.asked")]
     ModelAsked {
         /// When and where it happened.
@@ -294,13 +294,13 @@ pub enum RuntimeEvent {
         /// The model that answered, if its provider reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// How long the request took.
+        /// The duration of the request.
         #[serde(flatten, with = "elapsed")]
         duration: Duration,
         /// The tokens that the model used, if it reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token_usage: Option<TokenUsage>,
-        /// What went wrong, if something did.
+        /// The message of the error, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
@@ -319,7 +319,7 @@ pub enum RuntimeEvent {
         after_next: bool,
         /// The code of the failure.
         error_code: ErrorCode,
-        /// What went wrong.
+        /// The message of the error.
         error_message: String,
     },
 }

@@ -1,13 +1,13 @@
-//! How much of a request is what the model has read before.
+//! The beginning of a request that the model has read before.
 // CACHE-01
 
 use serde::{Deserialize, Serialize};
 
 use crate::name::ExtensionName;
 
-/// How much of the previous request of a conversation to a model is the beginning of the next one, which is what a
-/// provider's cache of prompts can keep. Characters are those of the instructions, the tools and the messages, in the
-/// order in which the model reads them.
+/// The beginning of a request that it has in common with the previous request of the conversation to the same model,
+/// which is what a provider's cache of prompts can keep. Characters are those of the instructions, the tools and the
+/// messages, in the order in which the model reads them.
 ///
 /// ```
 /// use goondan::event::KeptPrefix;
@@ -54,7 +54,7 @@ pub struct PrefixBreak {
     /// The name of the tool, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
-    /// What happened to it.
+    /// The change.
     pub change: PrefixChange,
     /// The extension whose layer did it, if it is known. The runtime and reloads have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub enum RequestPart {
     Other,
 }
 
-/// What happened to a tool or a message of a request.
+/// A change of a tool or a message of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

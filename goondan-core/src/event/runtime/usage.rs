@@ -25,7 +25,7 @@ pub struct TokenUsage {
     /// The tokens of the response that are reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
-    /// What the calls cost, if the provider reports it or the prices are known.
+    /// The cost of the calls, if the provider reports it or the prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }

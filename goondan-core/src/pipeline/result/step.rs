@@ -59,7 +59,7 @@ result_fields! {
         prepared_by: Option<ExtensionName> = "preparedBy",
     }
     local {
-        /// What was wrong with the model's answer, if another step asks it again (F-TURN).
+        /// The fault of the model's answer, if another step asks it again (F-TURN).
         repair: Option<Repair>,
     }
 }
@@ -70,7 +70,7 @@ result_fields! {
 pub struct Repair {
     /// The fault of its answer.
     pub problem: Box<str>,
-    /// How often in a row it is asked again, if a reviewer of the answer says so.
+    /// The most repetitions in a row, if a reviewer of the answer limits them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
     /// The text of the answer, if it is no value that fits the schema which is expected.
@@ -85,7 +85,7 @@ impl Repair {
     }
 }
 
-/// How a step ended.
+/// The end of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -94,8 +94,8 @@ pub enum StepStatus {
     Completed,
     /// The step failed, and a middleware recovered.
     Failed,
-    /// Tool calls of the step wait for decisions. The turn is suspended, whatever layers return, and the layers run again
-    /// around the whole step when it goes on: what they emit now is dropped.
+    /// Tool calls of the step wait for decisions. The turn is suspended, whatever layers return, and the layers run
+    /// again around the whole step when it goes on: what they emit now is dropped.
     // ASK-01
     Suspended,
     /// A status that this version does not know.
@@ -168,8 +168,8 @@ impl StepResult {
         *self.data.field(|data| &data.has_tool_calls)
     }
 
-    /// Makes the turn continue with another step, even if the model has given its final answer, or end with this one. The
-    /// answer stays in the conversation, so append what the model is to do next:
+    /// Makes the turn continue with another step, even if the model has given its final answer, or end with this one.
+    /// The answer stays in the conversation, so append what the model is to do next:
     ///
     /// ```
     /// use goondan::prelude::*;
@@ -272,7 +272,7 @@ impl<'de> Deserialize<'de> for ToolCallResults {
     }
 }
 
-/// What is known of a model call that has ended, besides its content.
+/// Facts about a model call that has ended, besides its content.
 #[derive(Debug, Default)]
 pub struct ModelCall {
     /// The tokens that the call took.

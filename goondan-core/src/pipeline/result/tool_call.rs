@@ -63,8 +63,8 @@ result_fields! {
     local {}
 }
 
-/// How a call ended; in JSON `{"output": …}` or `{"error": …}`. If it ended with a reply that is more than text or
-/// JSON, the field `reply` has it, and the outcome tells it as a text to those who read no replies.
+/// The end of a call; in JSON `{"output": …}` or `{"error": …}`. If it ended with a reply that is more than text or
+/// JSON, the field `reply` has it, and the outcome has it as a text for readers without replies.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Outcome {
@@ -311,7 +311,7 @@ pub struct ToolError {
     /// The stable code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What the model can do about it.
+    /// The remedy, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// The page that explains the code.

@@ -188,8 +188,8 @@ impl TurnResult {
         self.data.field(|data| &data.whole_usage).or_else(|| self.usage())
     }
 
-    /// Returns the calls that wait for decisions, in the order of their requests, each with its open questions, if the turn is
-    /// [suspended](FinishReason::Suspended). `Instance::decide` goes on with it.
+    /// Returns the calls that wait for decisions, in the order of their requests, each with its open questions, if the
+    /// turn is [suspended](FinishReason::Suspended). `Instance::decide` goes on with it.
     // ASK-01
     pub fn waits(&self) -> &[Wait] {
         // A program of an older version suspends no turn, and has no such field.
@@ -199,8 +199,8 @@ impl TurnResult {
         self.data.field(|data| &data.waits).as_deref().unwrap_or_default()
     }
 
-    /// Returns whether no turn ran, because the event was answered before: the answer is that of the conversation, as it
-    /// is now, and there are no steps, calls and tokens.
+    /// Returns whether no turn ran, because the event was answered before: the answer comes from the conversation, as
+    /// it is now, and there are no steps, calls and tokens.
     // ONCE-01
     pub fn is_stored(&self) -> bool {
         self.data.field(|data| &data.stored).unwrap_or_default()

@@ -84,7 +84,7 @@ pub enum ModelDelta<'a> {
     Restart {
         /// Why.
         reason: &'a str,
-        /// How long the model waits before it is asked again, which the runtime reports as
+        /// The time that the model waits before it is asked again, which the runtime reports as
         /// [`ModelRetried`](goondan_core::RuntimeEvent::ModelRetried). `None` if the provider begins again by itself.
         wait: Option<Duration>,
     },

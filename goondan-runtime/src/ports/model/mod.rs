@@ -46,8 +46,8 @@ pub trait Model: Send + Sync + 'static {
         ModelInfo::default()
     }
 
-    /// Returns whether the model reads the tools before the agent's instructions. The runtime computes by this order how
-    /// much of a request the provider's cache of prompts can keep.
+    /// Returns whether the model reads the tools before the agent's instructions. The runtime computes by this order
+    /// how much of a request the provider's cache of prompts can keep.
     // CACHE-01
     fn reads_tools_first(&self) -> bool {
         false
@@ -60,15 +60,15 @@ pub trait Model: Send + Sync + 'static {
         false
     }
 
-    /// Returns how the model can be held to a value, whose JSON Schema is one of an object. The answer is checked in any
-    /// case.
+    /// Returns how the model can be held to a value, whose JSON Schema is one of an object. The answer is checked in
+    /// any case.
     // VALUE-01
     fn value_by(&self, _request: &ModelRequest<'_>, _schema: &Map<String, Value>) -> ValueBy {
         ValueBy::Tool
     }
 }
 
-/// How a model is held to the value that is expected as its answer.
+/// The way in which a model is held to the value that is expected as its answer.
 ///
 /// ```
 /// use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ValueBy};
@@ -252,9 +252,9 @@ impl<'a> ModelRequest<'a> {
         self.tools.iter()
     }
 
-    /// Iterates over the tools that the model may call, and the *closed* ones: tools of extensions that layers have taken
-    /// out of the catalog of this step. Their order does not depend on which are closed. A call of a closed tool is
-    /// refused as one of an unknown tool.
+    /// Iterates over the tools that the model may call, and the *closed* ones: tools of extensions that layers have
+    /// taken out of the catalog of this step. Their order does not depend on which are closed. A call of a closed tool
+    /// is refused as one of an unknown tool.
     // CACHE-01
     pub fn all_tools(&self) -> impl Iterator<Item = &'a ToolItem> + use<'a> {
         let (tools, registered) = (self.tools, self.registered);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What a model does with its cassette, the file with recorded exchanges between it and its provider.
+/// The use of a model's cassette, the file with recorded exchanges between it and its provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CassetteMode {

@@ -1,4 +1,4 @@
-//! What a provider finds in the config of a model.
+//! Findings of a provider in the config of a model.
 
 use std::path::PathBuf;
 
@@ -38,8 +38,8 @@ impl Findings {
         self.files.push(path.into());
     }
 
-    /// Adds a file that the model does not read now, but would with other settings, such as a recording that tests play.
-    /// It belongs to the bundle, so that no tool writes it.
+    /// Adds a file that the model does not read now, but would with other settings, such as a recording that tests
+    /// play. It belongs to the bundle, so that no tool writes it.
     pub fn recording(&mut self, path: impl Into<PathBuf>) {
         self.recordings.push(path.into());
     }
@@ -90,9 +90,9 @@ pub struct Finding {
     pub code: Option<ErrorCode>,
     /// Where it is.
     pub place: FindingPlace,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What the author can do about it.
+    /// The remedy for the author.
     pub remedy: String,
 }
 

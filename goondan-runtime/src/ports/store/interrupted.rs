@@ -27,15 +27,15 @@ pub struct Interrupted {
     pub digest: Option<EventDigest>,
     /// Its recorded message events.
     pub events: Vec<MessageEvent>,
-    /// The calls that were recorded with [`Journal::start_call`](super::Journal::start_call), but for those whose start was
-    /// [withdrawn](Wait::withdrawn) when the turn was suspended.
+    /// The calls that were recorded with [`Journal::start_call`](super::Journal::start_call), but for those whose start
+    /// was [withdrawn](Wait::withdrawn) when the turn was suspended.
     pub started: Vec<ToolCallId>,
-    /// What the runtime noted beside them.
+    /// The facts that the runtime noted beside them.
     pub facts: Facts,
 }
 
 impl Interrupted {
-    /// The turn `turn`, of which nothing else is recorded.
+    /// The turn `turn`, without other records.
     pub fn new(turn: TurnId) -> Self {
         Self {
             turn,
@@ -106,7 +106,7 @@ pub enum TurnRecord {
     Decided(Box<Decision>),
 }
 
-/// What is known of an open turn beside its message events. [`Interrupted::add`] makes it of the records of a turn.
+/// Facts about an open turn beside its message events. [`Interrupted::add`] makes them of the records of a turn.
 ///
 /// A *fact* is what the runtime itself has noted: a message event that no layer emitted, something that was reached, a
 /// call that started. A turn that goes on keeps everything up to the newest fact; what layers emitted after that is
@@ -114,21 +114,21 @@ pub enum TurnRecord {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Facts {
-    /// How many message events there were at the newest fact.
+    /// The number of message events at the newest fact.
     pub newest: usize,
     /// The message events that layers emitted, each with its index.
     pub emitted: Vec<(usize, EmittedBy)>,
-    /// What was reached, each with the number of the message events before it.
+    /// The points that were reached, each with the number of the message events before it.
     pub reached: Vec<(usize, Reached)>,
     /// The state that extensions had at the newest fact, if they changed it in the turn.
     pub state: BTreeMap<ExtensionName, Value>,
-    /// How often the turn was gone on with.
+    /// The number of resumptions of the turn.
     pub resumptions: u32,
-    /// How often since the newest fact.
+    /// The number of them since the newest fact.
     pub in_vain: u32,
     /// The calls that waited for a decision when the turn was suspended last.
     pub waits: Vec<Wait>,
-    /// What was decided about calls of the turn.
+    /// The decisions about calls of the turn.
     pub decisions: Vec<Decision>,
     /// State that was recorded after the newest fact. It counts from the next one on.
     pending: BTreeMap<ExtensionName, Value>,
@@ -180,7 +180,7 @@ pub enum Reached {
         /// Why the model stopped, if it says so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finish_reason: Option<ModelFinish>,
-        /// What is wrong with a malformed answer.
+        /// The fault of a malformed answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         problem: Option<Box<str>>,
     },
@@ -199,7 +199,7 @@ pub enum Reached {
     Joined(JoinedEvent),
 }
 
-/// What a reviewer of answers lets the model be told. Nothing of the answer is kept.
+/// The text of a reviewer for the model. Nothing of the answer is kept.
 // REVIEW-01
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -208,9 +208,9 @@ pub struct AskedAgain {
     /// The extension of the reviewer. `None` if the answer is no value that fits the schema which is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<ExtensionName>,
-    /// What is wrong with the answer.
+    /// The fault of the answer.
     pub words: Box<str>,
-    /// How often in a row the model is asked again, if the reviewer says so.
+    /// The most repetitions in a row, if the reviewer limits them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
     /// The text of the answer, if the model is to read it.
@@ -220,12 +220,12 @@ pub struct AskedAgain {
 }
 
 impl AskedAgain {
-    /// What the reviewer of `by` lets the model be told.
+    /// Returns the text of the reviewer of `by` for the model.
     pub fn new(by: ExtensionName, words: impl Into<Box<str>>, at_most: Option<u32>) -> Self {
         Self { by: Some(by), words: words.into(), at_most, attempt: None }
     }
 
-    /// What the runtime lets the model be told of an answer that is no value.
+    /// Returns the text of the runtime for the model after an answer that is no value.
     pub(crate) fn no_value(words: impl Into<Box<str>>, at_most: u32, attempt: String) -> Self {
         Self { by: None, words: words.into(), at_most: Some(at_most), attempt: Some(attempt.into()) }
     }

@@ -17,7 +17,7 @@ pub struct StoredInstance {
     pub created_at: Timestamp,
     /// When one of its turns last began or ended.
     pub updated_at: Timestamp,
-    /// What it is doing.
+    /// Its activity.
     pub status: InstanceStatus,
 }
 
@@ -28,7 +28,7 @@ impl StoredInstance {
     }
 }
 
-/// What a stored instance is doing.
+/// The activity of a stored instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -39,8 +39,8 @@ pub enum InstanceStatus {
     Interrupted,
     /// A turn waits for decisions.
     Suspended,
-    /// A process has it open. Of files only Linux tells; elsewhere, an instance that is open counts as idle or, while it
-    /// runs a turn, as interrupted.
+    /// A process has it open. Of files only Linux tells; elsewhere, an instance that is open counts as idle or, while
+    /// it runs a turn, as interrupted.
     Open,
     /// Its records cannot be read. Opening it says why.
     Unreadable,
@@ -160,6 +160,6 @@ impl InstanceQuery {
 pub struct InstancePage {
     /// The instances, by agent and key.
     pub instances: Vec<StoredInstance>,
-    /// What the query for the next page begins after; `None` on the last page.
+    /// The instance after which the next page begins; `None` on the last page.
     pub next: Option<InstanceId>,
 }

@@ -70,8 +70,8 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Returns the directories in which conversations, files of extensions and what people have agreed to are kept. Tools
-    /// do not write there for a model, other than in working directories.
+    /// Returns the directories in which conversations, files of extensions and what people have agreed to are kept.
+    /// Tools do not write there for a model, other than in working directories.
     // TREE-01
     fn directories(&self) -> Vec<PathBuf> {
         Vec::new()
@@ -147,7 +147,7 @@ pub struct Opened {
     /// The instance's working directory, for tools that work on files. The runtime creates it when a tool first needs
     /// it.
     pub workdir: PathBuf,
-    /// Records everything from now on. Dropping it closes the instance.
+    /// Records everything after that. Dropping it closes the instance.
     pub journal: Box<dyn Journal>,
 }
 
@@ -169,7 +169,7 @@ pub struct TurnStart<'a> {
     pub event: Option<&'a AgentEvent>,
     /// The digest of the event.
     pub digest: Option<EventDigest>,
-    /// What the layers of the turn see of it, so that the event is kept without a copy.
+    /// The same as the layers of the turn see it, so that the event is kept without a copy.
     pub(crate) info: Option<&'a Arc<TurnInfo>>,
 }
 
@@ -195,8 +195,8 @@ impl<'a> TurnStart<'a> {
 /// The write side of one open instance. A turn is one `begin`, any number of records and flushes, and one `commit`.
 /// A turn that is not committed when the journal is dropped is returned by the next opening.
 ///
-/// An error with the code `E_STORE_UNAVAILABLE` says that the store cannot be reached now. No model reads it and no turn
-/// ends by it: the turn stays open, and the caller runs its event again.
+/// An error with the code `E_STORE_UNAVAILABLE` says that the store cannot be reached now. No model reads it and no
+/// turn ends by it: the turn stays open, and the caller runs its event again.
 pub trait Journal: Send + Sync {
     /// Starts a turn.
     ///
@@ -244,8 +244,8 @@ pub trait Journal: Send + Sync {
 
     /// Records that the open turn does not run: which calls wait for a decision, unless there are none, and the state
     /// that has changed meanwhile, which counts at once. It is called again when more state changes. Like a commit, it
-    /// survives whatever happens to the machine. A call whose handler has asked [withdraws](goondan_core::Wait::withdrawn)
-    /// its start, as [`Interrupted::add`] does.
+    /// survives whatever happens to the machine. A call whose handler has asked
+    /// [withdraws](goondan_core::Wait::withdrawn) its start, as [`Interrupted::add`] does.
     ///
     /// # Errors
     /// When it is not stored.
@@ -292,9 +292,10 @@ pub trait Journal: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Returns a future that ends when the instance does not belong to this journal any more, because another process has
-    /// taken it over. The turn that runs then ends with `E_STORE_LOST`, and nothing more is written. It is asked for each
-    /// turn. It only saves work: that a journal that has lost its instance writes nothing is for the store to see to.
+    /// Returns a future that ends when the instance does not belong to this journal any more, because another process
+    /// has taken it over. The turn that runs then ends with `E_STORE_LOST`, and nothing more is written. It is asked
+    /// for each turn. It only saves work: that a journal that has lost its instance writes nothing is for the store to
+    /// see to.
     fn lost(&self) -> Option<BoxFuture<'static, ()>> {
         None
     }
@@ -314,7 +315,7 @@ pub trait Journal: Send + Sync {
     }
 }
 
-/// How durable records are after a [`Journal::flush`].
+/// The durability of records after a [`Journal::flush`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// With the operating system: survives a crash of the process. Required before the model sees a record.
@@ -332,7 +333,7 @@ pub struct Commit<'a> {
     pub conversation: &'a Conversation,
     /// The new state of the extensions that changed theirs.
     pub state: &'a BTreeMap<ExtensionName, Value>,
-    /// How the turn ended. `None` for a turn that only stores state: the outcome of the turn before it stays.
+    /// The outcome of the turn. `None` for a turn that only stores state: the outcome of the turn before it stays.
     pub outcome: Option<&'a TurnOutcome>,
     /// The digest of the event that the turn answered, if it is known.
     pub digest: Option<EventDigest>,

@@ -1,4 +1,4 @@
-//! How a turn ended, as its commit stores it.
+//! The outcome of a turn, as its commit stores it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// The number of characters of an error's message that are stored.
 const MAX_MESSAGE: usize = 500;
 
-/// How a turn ended, and the event that it answered. The answer itself is in the conversation.
+/// The outcome of a turn, and the event that it answered. The answer itself is in the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -141,7 +141,7 @@ pub struct EndedTurn {
     /// The digest of its event, if the store knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<EventDigest>,
-    /// How it ended.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: TurnOutcome,
 }

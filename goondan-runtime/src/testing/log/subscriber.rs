@@ -103,7 +103,7 @@ impl Subscriber for Recorder {
 }
 
 /// Keeps every callsite enabled. `tracing` caches for each callsite whether any subscriber is interested in it. While
-/// there is only one subscriber, it asks that of the thread that reaches the callsite first, and a thread without a
+/// there is only one subscriber, it asks the one of the thread that reaches the callsite first, and a thread without a
 /// chat would disable the callsite for all threads. Two permanent subscribers with the interest "sometimes" prevent
 /// that.
 pub(super) fn keep_every_callsite_open() {

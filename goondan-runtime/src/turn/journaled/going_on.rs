@@ -1,4 +1,4 @@
-//! What an event is to a conversation, and turns that go on.
+//! The relation of an event to a conversation, and turns that go on.
 // ONCE-01, RESUME-01
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Input {
     }
 }
 
-/// What an event is to a conversation.
+/// The relation of an event to a conversation.
 // ONCE-01
 pub(crate) enum Standing {
     /// It starts a turn.
@@ -74,8 +74,8 @@ impl JournaledConversation {
         }
     }
 
-    /// Appends the input of an event to the turn that runs, as a fact. Does nothing if a turn has answered the event, if
-    /// the turn that runs does, or if it has no input. Returns the message.
+    /// Appends the input of an event to the turn that runs, as a fact. Does nothing if a turn has answered the event,
+    /// if the turn that runs does, or if it has no input. Returns the message.
     // STEER-01
     pub(in crate::turn) async fn join(&mut self, event: &AgentEvent) -> Result<Option<Arc<Message>>> {
         let answers_it =

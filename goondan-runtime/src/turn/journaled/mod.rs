@@ -47,9 +47,9 @@ pub(crate) struct JournaledConversation {
     open_turn: Option<OpenTurn>,
     /// The calls of the open turn that have started and must not run twice (EFFECT-01).
     started: IdSet<ToolCallId>,
-    /// What persons have answered that is masked from then on.
+    /// The answers of persons that are masked after they were given.
     secrets: Vec<Secret>,
-    /// What is known of the open turn beside its events.
+    /// The facts about the open turn beside its events.
     pub(super) facts: Facts,
     /// Why the store could not be reached in the turn that runs, or that the instance is lost to another process.
     unavailable: Option<Error>,
@@ -281,7 +281,7 @@ impl JournaledConversation {
         Ok(())
     }
 
-    /// Tells the messages of the open turn from now on to `watch`, if there is one.
+    /// Sends the later messages of the open turn to `watch`, if there is one.
     pub(crate) fn tell_to(&mut self, watch: Option<Arc<Watch>>) {
         self.telling.start(watch);
     }

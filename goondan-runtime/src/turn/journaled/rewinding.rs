@@ -12,7 +12,7 @@ use crate::ports::store::{EmittedBy, EventDigest, TurnOutcome, TurnStart};
 /// The kind of the event that starts the turn which takes the conversation back.
 const KIND: &str = "conversation.rewind";
 
-/// How far a conversation is taken back.
+/// The point to which a conversation is taken back.
 #[derive(Clone, Copy)]
 pub(crate) enum Back<'a> {
     /// To the end of this turn.
@@ -21,7 +21,7 @@ pub(crate) enum Back<'a> {
     One,
 }
 
-/// What [`Instance::rewind`](crate::Instance::rewind) took back.
+/// The result of [`Instance::rewind`](crate::Instance::rewind).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Rewound {

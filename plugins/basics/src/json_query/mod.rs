@@ -82,7 +82,7 @@ fn one() -> u32 {
     1
 }
 
-/// How many values `data` may have: they take up to 20 MB.
+/// The most values of `data`: they take up to 20 MB.
 const MOST_VALUES: usize = 200_000;
 
 fn parse(data: &str) -> Result<Value> {

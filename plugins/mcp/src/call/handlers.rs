@@ -1,4 +1,4 @@
-//! What answers the calls of the model.
+//! The handlers of the model's calls.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(crate) struct Call {
     pub(crate) server: ConfiguredServer,
     /// The name at the server.
     pub(crate) tool: String,
-    /// What the server calls it for people.
+    /// The name that the server gives it for people.
     pub(crate) title: Option<String>,
     /// By which a token is asked for, if a person has to sign in again.
     pub(crate) api: ExtensionApi,

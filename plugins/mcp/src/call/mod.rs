@@ -10,5 +10,5 @@ pub(crate) use handlers::{Call, ConfiguredServer, Extra, ExtraTool};
 #[cfg(feature = "http")]
 pub(crate) use sign_in::SignIn;
 
-/// The name of the tool by which a person signs in, behind that of the extension.
+/// The name of the tool by which a person signs in, behind the name of the extension.
 pub(crate) const SIGN_IN: &str = "sign_in";

@@ -22,7 +22,7 @@ use crate::server::{Client, Ended, Live, Server, Users, Watch};
 use restarts::{Restarts, Start};
 use state::{State, Status};
 
-/// How long the end of a process is waited for when the connection to it has ended.
+/// The longest wait for the end of a process when the connection to it has ended.
 const END: Duration = Duration::from_secs(1);
 
 /// A connection to a server, made when it is first needed, and made again when it broke. It ends when its last user
@@ -127,8 +127,8 @@ impl Connection {
     /// `server`, and the question `what`.
     ///
     /// # Errors
-    /// As [`Self::start`]; `E_MCP_GONE` when the server ends before it answers; `E_MCP_ANSWER` when the answer cannot be
-    /// read; the error that it answers with.
+    /// As [`Self::start`]; `E_MCP_GONE` when the server ends before it answers; `E_MCP_ANSWER` when the answer cannot
+    /// be read; the error that it answers with.
     pub(crate) async fn ask<T, F>(
         self: &Arc<Self>,
         limits: &Limits,

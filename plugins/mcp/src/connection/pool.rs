@@ -28,7 +28,7 @@ pub(crate) fn connection(
     sizes: Sizes,
     ctx: &InitContext,
 ) -> Result<Arc<Connection>> {
-    // It is that of the conversation's user.
+    // It belongs to the conversation's user.
     if matches!(transport, Transport::Http { auth: Some(_), .. }) && attach.scope != Scope::Agent {
         return Err(Error::new(
             ErrorCode::EXT_CONFIG,

@@ -6,7 +6,7 @@ use goondan_backoff::Backoff;
 
 /// The waits between two starts.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(64) };
-/// How long a server is left alone that failed too often.
+/// The time that a server that failed too often is left alone.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The failures of a server in a row.

@@ -1,9 +1,9 @@
-//! What the user is told about a connection.
+//! Messages for the user about a connection.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How a connection is.
+/// The state of a connection.
 pub(crate) enum State {
     /// It was not made yet.
     New,
@@ -22,9 +22,9 @@ pub(crate) struct Status {
     pub(crate) state: State,
     /// The name of the server, if it is known.
     pub(crate) server: Option<String>,
-    /// How many tools the server has offered.
+    /// The number of tools that the server has offered.
     pub(crate) tools: usize,
-    /// How long the server is left alone.
+    /// The time that the server is left alone.
     pub(crate) pause: Option<Duration>,
 }
 

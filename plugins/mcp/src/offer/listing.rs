@@ -1,4 +1,4 @@
-//! What the server of a connection offers, kept up to date.
+//! The offers of a connection's server, kept up to date.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,25 +11,25 @@ use tokio::time::{sleep, timeout};
 use crate::failure::{self, Failure};
 use crate::server::{Announced, Client, Live, Resource, Subscription, Tool};
 
-/// How long the server may take to answer when it has announced a change.
+/// The longest time of the server's answer when it has announced a change.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long the server may take to accept a subscription. Without one, changes are not heard of.
+/// The longest time in which the server accepts a subscription. Without one, changes are not heard of.
 const ACCEPT: Duration = Duration::from_secs(2);
-/// How long to wait until a subscription that the server has ended is made again.
+/// The wait until a subscription that the server has ended is made again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a server offers at one time.
+/// The offers of a server at one time.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Offers {
     /// The name that the server gives itself.
     pub(crate) server: Option<String>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) resources: Vec<Resource>,
-    /// What is left out, for the log.
+    /// The items that are left out, for the log.
     pub(crate) problems: Vec<String>,
 }
 
-/// What a server offers, with the number of its announcements.
+/// The offers of a server, with the number of its announcements.
 #[derive(Default)]
 pub(crate) struct Listing {
     announced: Arc<Announced>,
@@ -46,7 +46,7 @@ impl Listing {
         Arc::clone(&self.announced)
     }
 
-    /// Also asks for resources from now on.
+    /// Also asks for resources afterwards.
     pub(crate) fn want_resources(&self) {
         self.resources.store(true, Ordering::Release);
     }

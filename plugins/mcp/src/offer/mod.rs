@@ -1,4 +1,4 @@
-//! What a server offers, and the tools that are registered for it.
+//! The offers of a server, and the tools that are registered for them.
 
 mod listing;
 mod names;

@@ -32,14 +32,14 @@ struct Known {
     offered: bool,
 }
 
-/// What a new list of tools changes.
+/// The changes that a new list of tools makes.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) added: Vec<ToolItem>,
     pub(crate) changed: Vec<ToolItem>,
     /// The names of the tools that are gone.
     pub(crate) removed: Vec<String>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
 

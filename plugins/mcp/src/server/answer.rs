@@ -1,4 +1,4 @@
-//! What a server answers, independently of the crate that speaks the protocol.
+//! The answers of a server, independently of the crate that speaks the protocol.
 
 use goondan::conversation::FilePart;
 use goondan::{Map, Value};

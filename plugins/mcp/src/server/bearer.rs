@@ -72,7 +72,7 @@ impl Requests {
     }
 
     /// Sends a request with a token. One that the server refuses is renewed once.
-    // The token is asked for before each request, because it is that of the user whose turn runs.
+    // The token is asked for before each request, because it belongs to the user whose turn runs.
     async fn send<T>(
         &self,
         send: impl Fn(Option<String>) -> BoxFuture<'static, Result<T, Failure>>,

@@ -17,14 +17,14 @@ use super::users::Users;
 /// The most characters of a line that a server writes to the log.
 const LONGEST_LINE: usize = 2000;
 
-/// How often a server has said that what it offers has changed.
+/// The number of times that a server has announced a change of its offers.
 ///
 /// It is counted where messages are read, in their order, because the tasks of `rmcp` in which notifications are
 /// handled can be overtaken by the answer that the server sent after one.
 pub(crate) type Announced = watch::Sender<u64>;
 
-/// A transport that counts the announcements among the messages that are read from it, and passes on what the server says
-/// of itself and of calls. Here, because the tasks of `rmcp` in which notifications are handled can be overtaken.
+/// A transport that counts the announcements among the messages that are read from it, and passes on what the server
+/// says of itself and of calls. Here, because the tasks of `rmcp` in which notifications are handled can be overtaken.
 pub(super) struct Hearing<T> {
     pub(super) inner: T,
     pub(super) announced: Arc<Announced>,

@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
-/// How many bytes a value counts at least.
+/// The least size of a value, in bytes.
 const VALUE: usize = 64;
-/// How deep values may be nested. The reader refuses more than 127.
+/// The greatest depth of nested values. The reader refuses more than 127.
 const DEEPEST: usize = 100;
 
 /// Why a text is not read.
@@ -16,7 +16,7 @@ pub(crate) enum Excess {
     Depth,
 }
 
-/// Checks that a text has at most `limit` bytes, of which each value counts at least 64, and is not nested too deeply.
+/// Checks that a text has at most `limit` bytes, with at least 64 for each value, and is not nested too deeply.
 ///
 /// # Errors
 /// What there is too much of.

@@ -29,7 +29,7 @@ pub(crate) struct Live {
     ended: Ended,
 }
 
-/// How the process of a server ended, once it has.
+/// The end of a server's process, once it has ended.
 pub(crate) type Ended = watch::Receiver<Option<String>>;
 
 impl Live {

@@ -1,4 +1,4 @@
-//! What is read of a message of a server: its size is limited, and what a list says too much is left out.
+//! The message of a server as far as it is read: its size is limited, and the excess of a list is left out.
 
 use std::borrow::Cow;
 
@@ -94,7 +94,7 @@ pub(crate) fn id(text: &[u8]) -> Option<RequestId> {
     id
 }
 
-/// Returns which request a message answers of which only the end is there. The ids that are sent are numbers.
+/// Returns the request that a message answers, from its end alone. The ids that are sent are numbers.
 pub(crate) fn id_at_end(end: &[u8]) -> Option<RequestId> {
     let text = String::from_utf8_lossy(end);
     let (_, rest) = text.rsplit_once("\"id\"")?;
@@ -103,13 +103,13 @@ pub(crate) fn id_at_end(end: &[u8]) -> Option<RequestId> {
     number[..length].parse().ok().map(RequestId::Number)
 }
 
-/// What the metadata of a list says about it.
+/// The metadata about a list's omissions.
 #[derive(Debug, Default, serde::Deserialize, serde::Serialize)]
 #[serde(default)]
 pub(crate) struct Abridged {
     /// The bytes of what is in the list.
     pub(crate) bytes: usize,
-    /// What is not in it, for the user.
+    /// The items that are not in it, for the user.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -147,7 +147,7 @@ impl List {
         }
     }
 
-    /// Checks an element, of which `length` bytes are read.
+    /// Checks an element, after `length` bytes of it.
     ///
     /// # Errors
     /// Why it is left out.

@@ -1,4 +1,4 @@
-//! How a server is started, watched and ended.
+//! The start, the watch and the end of a server.
 
 mod answer;
 mod asker;

@@ -11,10 +11,10 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader, Empty, empty}
 use super::message::{self, Message};
 use crate::config::Sizes;
 
-/// How much of each end of a line that is too long is kept, to find which request it answers.
+/// The length of each end of a line that is too long that is kept, to find which request it answers.
 const END: usize = 1024;
 
-/// A transport like that of `rmcp`, which writes to the pipe, but with a limit for what is read: a line that is too
+/// A transport like the one of `rmcp`, which writes to the pipe, but with a limit for what is read: a line that is too
 /// long, or cannot be read, is the answer to its request, and not lost.
 pub(super) struct Pipes<R, W: AsyncWrite> {
     read: BufReader<R>,
@@ -34,7 +34,7 @@ struct Line {
 }
 
 impl Line {
-    /// Adds bytes to the line, of which at most `limit` are kept.
+    /// Adds bytes to the line, which keeps at most `limit`.
     fn add(&mut self, bytes: &[u8], limit: usize) {
         let Some(end) = &mut self.end else {
             self.text.extend_from_slice(bytes);
@@ -58,7 +58,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Pipes<
         Self { read: BufReader::new(read), line: Line::default(), sizes, write }
     }
 
-    /// Reads the answer in a line that has arrived, or of which enough has.
+    /// Reads the answer in a line that has arrived, whole or far enough.
     fn answer(&mut self, is_whole: bool) -> Option<Message> {
         let Line { text, end, is_answered } = &self.line;
         let Some(end) = end else {

@@ -1,4 +1,4 @@
-//! How a server is reached.
+//! The ways to a server.
 
 use std::path::{Path, PathBuf};
 #[cfg(feature = "http")]
@@ -22,10 +22,10 @@ use super::users::Users;
 use crate::config::Transport;
 use crate::failure;
 
-/// How long the end of a process is waited for that did not shake hands.
+/// The longest wait for the end of a process that did not shake hands.
 const END: Duration = Duration::from_secs(1);
 
-/// How a server is reached.
+/// The way to a server.
 pub(super) enum Place {
     Program(Program),
     #[cfg(feature = "http")]

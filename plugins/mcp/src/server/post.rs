@@ -28,7 +28,7 @@ pub(super) type Failure = StreamableHttpError<reqwest::Error>;
 /// The most bytes of a refusal that are read.
 const REFUSAL: usize = 64 * 1024;
 
-/// What is sent.
+/// The request that is sent.
 pub(super) struct Post {
     pub(super) uri: Arc<str>,
     pub(super) message: ClientJsonRpcMessage,

@@ -16,11 +16,11 @@ use tokio::time::timeout;
 
 use crate::failure;
 
-/// How many lines of the standard error are kept.
+/// The most lines of the standard error that are kept.
 const LINES: usize = 20;
 /// The longest line of the standard error; longer ones are kept as several.
 const LINE: u64 = 4096;
-/// How long the rest of the standard error is waited for when the process has ended.
+/// The longest wait for the rest of the standard error when the process has ended.
 const REST: Duration = Duration::from_millis(500);
 
 /// A started server, with its pipes.

@@ -50,7 +50,7 @@ const ROUNDS: usize = 10;
 /// The most pages of a list that are read.
 const PAGES: usize = 100;
 
-/// How a session begins.
+/// The beginning of a session.
 pub(crate) struct Begin {
     pub(crate) protocol: Protocol,
     pub(crate) announced: Arc<Announced>,
@@ -262,8 +262,8 @@ impl Client {
         Ok(prompts)
     }
 
-    /// Calls a tool. The server is told if the future is dropped. `caller` hears what the server says meanwhile, and answers
-    /// what it needs to know.
+    /// Calls a tool. The server is told if the future is dropped. `caller` hears what the server says meanwhile, and
+    /// answers what it needs to know.
     // PATTERN-MCP-04, ASK-04
     pub(crate) async fn call(
         &self,
@@ -368,7 +368,7 @@ fn reason(error: &ClientInitializeError) -> String {
     error.to_string()
 }
 
-/// A page of tools of which some cannot be read.
+/// A page of tools, some of them unreadable.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
@@ -386,7 +386,7 @@ struct Pages {
     asked: usize,
     limit: usize,
     bytes: usize,
-    /// What is missing in the list, for the log.
+    /// The gaps of the list, for the log.
     problems: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What options mean to Anthropic.
+//! Options of Anthropic.
 
 use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Result, ToolChoice};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ pub(in crate::wire) const MAX_TOKENS: u32 = 8192;
 /// The least that Anthropic takes as a budget for reasoning.
 const LEAST_BUDGET: u32 = 1024;
 
-/// How a model reasons.
+/// The reasoning of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wire) enum Thinking {
     /// As the provider sees fit if nothing is said.
@@ -114,8 +114,8 @@ pub(in crate::wire) fn check_thinking(api: &str, model: &str, options: &ModelOpt
     Ok(())
 }
 
-/// Returns the members of the request, and the tools that run at the provider. `container` is the id of the one in which
-/// the provider ran code for an earlier answer.
+/// Returns the members of the request, and the tools that run at the provider. `container` is the id of the one in
+/// which the provider ran code for an earlier answer.
 pub(super) fn settings(
     request: &Encoding<'_>,
     thinking: Thinking,

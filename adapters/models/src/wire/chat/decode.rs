@@ -44,12 +44,12 @@ struct Chunk<'a> {
     _prompt_filter_results: IgnoredAny,
     #[serde(default, rename = "timings")]
     _timings: IgnoredAny,
-    /// What the provider says about the answer, such as its sources.
+    /// Data of the provider about the answer, such as its sources.
     #[serde(flatten)]
     beside: Map<String, Value>,
 }
 
-/// What Groq alone sends.
+/// Members that Groq alone sends.
 #[derive(Deserialize)]
 struct Groq {
     /// It has the counts here too, and in some streams only here.
@@ -86,7 +86,7 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 struct Delta<'a> {
     #[serde(default, rename = "role")]
     _role: IgnoredAny,
-    /// Some gateways repeat that of the choice.
+    /// Some gateways repeat the index of the choice.
     #[serde(default, rename = "index")]
     _index: IgnoredAny,
     // Snowflake has the content once more.
@@ -303,7 +303,7 @@ fn one(first: (u64, u64), answer: &Answer<'_>) -> Key {
     answer.newest_of(first.0).unwrap_or(first.into())
 }
 
-/// Returns the key of the newest part of a kind, or that of a new one if a block of the kind `other` is behind it:
+/// Returns the key of the newest part of a kind, or of a new one if a block of the kind `other` is behind it:
 /// blocks keep their order.
 fn one_after(first: (u64, u64), other: (u64, u64), answer: &Answer<'_>) -> Key {
     let known = one(first, answer);

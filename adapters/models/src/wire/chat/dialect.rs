@@ -1,4 +1,4 @@
-//! What differs between the providers that speak chat completions.
+//! Per-provider differences of chat completions.
 
 /// A provider of chat completions. To add one, add a line to the table, with what differs from
 /// [`OPENAI_COMPATIBLE`](Self::OPENAI_COMPATIBLE).
@@ -14,7 +14,7 @@ pub struct Dialect {
     pub(super) max_tokens: &'static str,
     /// The member that makes answers repeatable, if there is one.
     pub(super) seed: Option<&'static str>,
-    /// How the model is told to reason.
+    /// The form of the request for reasoning.
     pub(super) reasoning: Reasoning,
     /// The words for no effort, and for minimal, low, medium, high and maximal effort. `None` if there is no such word.
     pub(super) efforts: [Option<&'static str>; 6],
@@ -42,7 +42,7 @@ pub struct Dialect {
     pub(super) unknown_members: bool,
 }
 
-/// How a model is told to reason.
+/// The form of a request for reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reasoning {
     /// `"reasoning_effort": "low"`

@@ -94,7 +94,7 @@ struct MessageStop<'a> {
 struct Metadata {
     #[serde(default)]
     usage: Maybe<Usage>,
-    /// What guardrails found.
+    /// The findings of guardrails.
     #[serde(default)]
     trace: Option<Value>,
 }
@@ -118,7 +118,7 @@ const TEXT: u64 = 0;
 const REASONING: u64 = 1;
 const CALL: u64 = 2;
 const BLOCK: u64 = 3;
-/// Reasoning that cannot be read, of which a block may have several.
+/// Pieces of reasoning that cannot be read.
 const REDACTED: u64 = 4;
 
 /// Reads one event.
@@ -175,7 +175,7 @@ fn unknown(data: &str) -> Result<(), Failure> {
     Err(Failure::from_event(&json!({ "code": status, "type": kind, "message": message })))
 }
 
-/// Opens a block of which a start is sent: texts and reasoning have none.
+/// Opens a block whose start is sent: texts and reasoning have none.
 fn begin(index: u64, mut start: Map<String, Value>, answer: &mut Answer<'_>) {
     let is_call = |call: &&mut Value| call.get("type").is_none_or(|kind| kind == "tool_use");
     let Some(Value::Object(call)) = start.get_mut("toolUse").filter(is_call) else {

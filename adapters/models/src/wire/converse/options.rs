@@ -1,4 +1,4 @@
-//! What options mean to Converse, and to the makers of its models.
+//! Options of Converse, and of the makers of its models.
 
 use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Result, ToolChoice};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// How deep a place may be: as deep as values that the runtime takes.
+/// The greatest depth of a place, as for values that the runtime takes.
 const DEEPEST: usize = 64;
 
 /// Adds a piece, such as `{"jsonPath": "$.days[0].city", "stringValue": "Seo", "willContinue": true}`. Texts grow.

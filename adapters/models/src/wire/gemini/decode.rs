@@ -46,7 +46,7 @@ struct Candidate<'a> {
     _token_count: IgnoredAny,
     #[serde(default, rename = "avgLogprobs")]
     _avg_logprobs: IgnoredAny,
-    /// What the provider says about the answer.
+    /// Data of the provider about the answer.
     #[serde(flatten)]
     metadata: Map<String, Value>,
 }
@@ -57,7 +57,7 @@ struct Content<'a> {
     parts: Option<Few<Part<'a>>>,
 }
 
-/// A part, of which most are texts.
+/// A part, mostly a text.
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(default, borrow)]
@@ -85,7 +85,7 @@ struct Usage {
     prompt_token_count: Maybe<u64>,
     #[serde(default)]
     cached_content_token_count: Maybe<u64>,
-    /// What the tools that run at the provider added to the prompt.
+    /// The tokens that tools of the provider added to the prompt.
     #[serde(default)]
     tool_use_prompt_token_count: Maybe<u64>,
     /// Without the tokens of reasoning.
@@ -137,7 +137,7 @@ pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> 
     {
         return Err(with_id(failure));
     }
-    // Others are further answers to the same request, of which a conversation has one.
+    // Others are further answers to the same request, but a conversation has one.
     for candidate in candidates.filter(|candidate| candidate.index.unwrap_or_default() == 0) {
         let parts = candidate.content.and_then(|content| content.parts);
         for Part { text, thought, mut rest } in parts.into_iter().flat_map(Few::into_iter) {

@@ -95,7 +95,7 @@ fn take_text(members: &mut Map<String, Value>, name: &str) -> String {
     }
 }
 
-/// Removes an object of which nothing is left.
+/// Removes an empty object.
 fn drop_empty(rest: &mut Map<String, Value>, member: &str) {
     if rest.get(member).and_then(Value::as_object).is_some_and(Map::is_empty) {
         rest.shift_remove(member);

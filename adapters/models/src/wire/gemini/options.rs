@@ -1,4 +1,4 @@
-//! What options mean to Gemini.
+//! Options of Gemini.
 
 use goondan_core::{ModelOptions, ReasoningEffort, ReasoningSummary, Result, ToolChoice};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Gemini, is_earlier};
 use crate::wire::{Encoding, Settings, Wire, refuse_option};
 
-/// How many texts may end an answer.
+/// The most texts that may end an answer.
 const MOST_STOPS: usize = 5;
 
 /// Checks what Gemini cannot do.

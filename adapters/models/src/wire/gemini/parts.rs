@@ -40,7 +40,7 @@ pub(super) enum Kind<'a> {
     Whole,
 }
 
-/// What becomes of the signature in the rest.
+/// The place of the signature in the rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signature {
     /// It goes back.
@@ -51,7 +51,7 @@ pub(super) enum Signature {
     Waived,
 }
 
-/// What the provider documents for calls that its model did not make.
+/// The text that the provider documents for calls that its model did not make.
 const WAIVER: &str = "skip_thought_signature_validator";
 
 /// A file that Gemini can read.
@@ -135,7 +135,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// What is in a file.
+/// The content of a file.
 struct Content<'a> {
     file: &'a File<'a>,
     more: Option<&'a Map<String, Value>>,

@@ -12,7 +12,7 @@ use crate::wire::Text;
 use crate::wire::legal::is_word;
 use crate::wire::maybe::Maybe;
 
-/// What an event is.
+/// The type of an event.
 #[derive(Deserialize)]
 struct Kind<'a> {
     #[serde(default, borrow, rename = "type")]
@@ -190,7 +190,7 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
         }
         "error" => {
             let mut event: Map<String, Value> = read(data)?;
-            // The type is that of the event.
+            // The event has the type.
             event.remove("type");
             let report = event.remove("error").filter(Value::is_object).unwrap_or(Value::Object(event));
             return Err(Failure::from_event(&report));
@@ -246,7 +246,7 @@ fn reasoning(list: &str, index: u64, piece: &Piece<'_>, answer: &mut Answer<'_>)
     answer.grow(key, piece.delta.as_deref().unwrap_or_default());
 }
 
-/// Returns the rest of an entry of which only the beginning is known.
+/// Returns the rest of an entry whose beginning is known.
 fn begun(list: &str, kind: &str, piece: &Piece<'_>) -> Map<String, Value> {
     let id = piece.item_id.as_deref().map(|id| ("id".to_owned(), id.into()));
     let entry = Map::from_iter([("type".to_owned(), kind.into())]);
@@ -324,7 +324,7 @@ fn call(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
     part(index, &arguments, item, answer, |answer, key, rest| answer.open_call(key, &id, name, rest));
 }
 
-/// Returns the tool of OpenAI of which an item is a call, if a tool of the step is that tool. Others are blocks, and so
+/// Returns the tool of OpenAI that an item calls, if a tool of the step is that tool. Others are blocks, and so
 /// are calls that run in a container of OpenAI.
 fn offered(kind: &str, item: &Map<String, Value>, answer: &Answer<'_>) -> Option<&'static Provided> {
     let provided = Provided::of_call(kind)?;

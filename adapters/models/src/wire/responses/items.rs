@@ -67,7 +67,7 @@ pub(super) struct Entry<'a> {
     rest: Option<&'a Map<String, Value>>,
 }
 
-/// What a message to the model, or the output of a tool, consists of.
+/// A part of a message to the model, or of the output of a tool.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Input<'a> {

@@ -1,4 +1,4 @@
-//! What options mean to OpenAI.
+//! Options of OpenAI.
 
 use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Result, ToolChoice};
 use serde_json::{Map, Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::Responses;
 use crate::wire::{Encoding, Settings, Wire, closed, refuse_option};
 
-/// What a model knows of reasoning. OpenAI refuses words that a model does not know, so they are chosen by its name.
-/// Names of other makers count as new ones.
+/// The words for reasoning that a model knows. OpenAI refuses words that a model does not know, so they are chosen by
+/// its name. Names of other makers count as new ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Generation {
     /// It does not reason.
@@ -162,8 +162,8 @@ fn allowed(request: &Encoding<'_>, mode: &str) -> Value {
     json!({ "type": "allowed_tools", "mode": mode, "tools": tools })
 }
 
-/// Returns how a list of allowed tools names a tool that runs at the provider. It cannot name those that the model has to
-/// search for.
+/// Returns how a list of allowed tools names a tool that runs at the provider. It cannot name those that the model has
+/// to search for.
 pub(super) fn entry(tool: &Map<String, Value>) -> Option<Value> {
     let kind = tool.get("type")?.as_str()?;
     if matches!(kind, "tool_search" | "namespace") || tool.contains_key("defer_loading") {

@@ -29,12 +29,12 @@ const LOCAL_SHELL: Provided =
     Provided { tool: "local_shell", call: "local_shell_call", output: "local_shell_call_output", arguments: "action" };
 
 impl Provided {
-    /// Returns the tool of which items of this type are calls.
+    /// Returns the tool that items of this type call.
     pub(super) fn of_call(kind: &str) -> Option<&'static Self> {
         [&APPLY_PATCH, &SHELL, &LOCAL_SHELL].into_iter().find(|provided| provided.call == kind)
     }
 
-    /// Returns the tool of which the part with this rest is a call.
+    /// Returns the tool that the part with this rest calls.
     pub(super) fn of_rest(rest: Option<&Map<String, Value>>) -> Option<&'static Self> {
         Self::of_call(rest?.get("type")?.as_str()?)
     }

@@ -15,10 +15,10 @@ use crate::output::{self, Span, Stream, Style, Styled, words_of};
 /// The shortest time between two frames of an answer.
 const FRAME: Duration = Duration::from_millis(34);
 
-/// What is drawn below the answer.
+/// The lines below the answer.
 #[derive(Debug, Default)]
 pub(crate) struct Footer {
-    /// What stays in its place, and what is waited for. Each row has room in one line.
+    /// The lists that stay in their place, and the rows of what is awaited. Each row has room in one line.
     pub(crate) rows: Vec<Styled>,
     /// The line that is typed, and the column of the cursor in it; `None` where nothing can be typed.
     pub(crate) typed: Option<(Styled, usize)>,
@@ -40,7 +40,8 @@ pub(crate) struct Canvas {
     /// Whether more of the answer is there once a frame is due.
     has_more: bool,
     footer: Footer,
-    /// How many lines the cursor is below the end of the answer, and the column of that; `None` if nothing is drawn there.
+    /// The lines from the end of the answer to the cursor, and the column of that end; `None` if nothing is drawn
+    /// there.
     drawn: Option<(usize, usize)>,
     last_frame: Option<Instant>,
     /// Gets the frames instead of the terminal.
@@ -174,8 +175,8 @@ impl Canvas {
         self.draw_if_due()
     }
 
-    /// Returns the piece as it is written, and takes in where the cursor is behind it. Tabs become spaces, and lines that
-    /// are longer than the terminal is wide end there.
+    /// Returns the piece as it is written, and takes in where the cursor is behind it. Tabs become spaces, and lines
+    /// that are longer than the terminal is wide end there.
     fn laid_out(&mut self, piece: &str) -> String {
         let columns = self.terminal.columns();
         let mut text = String::with_capacity(piece.len());

@@ -34,7 +34,7 @@ pub(crate) enum EditorEvent {
     End,
 }
 
-/// What the editor thread is asked for.
+/// A request to the editor thread.
 enum Request {
     /// An input, which begins with this text.
     Input(String),

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::terminal::{Terminal, TypingTerminal};
 
-/// How often the thread looks whether the turn has ended.
+/// The interval in which the thread looks for the end of the turn.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Reads keys until it is dropped.
@@ -93,8 +93,8 @@ fn is_there() -> bool {
     !is_closed(Duration::ZERO) && event::poll(Duration::ZERO).unwrap_or(false)
 }
 
-/// Waits until there is a key, but not longer than this. Returns whether the terminal was closed: then looking for a key
-/// would not return.
+/// Waits until there is a key, but not longer than this. Returns whether the terminal was closed: then looking for a
+/// key would not return.
 fn is_closed(within: Duration) -> bool {
     let stdin = io::stdin();
     let mut stdin = [PollFd::new(&stdin, PollFlags::IN)];

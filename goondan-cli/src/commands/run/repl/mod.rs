@@ -75,11 +75,11 @@ pub(crate) struct Repl<'a> {
     files: Vec<FilePart>,
     /// Output of the newest tool call.
     last: Option<Output>,
-    /// What was typed during a turn, and not entered.
+    /// The text that was typed during a turn, and not entered.
     typed: String,
-    /// What was entered during a turn, and is next.
+    /// The inputs that were entered during a turn, and are next.
     next: VecDeque<Next>,
-    /// What extensions show, also between turns.
+    /// The updates that extensions show, also between turns.
     shown: EventStream,
     shown_lines: ShownLines,
     /// Whether calls may wait for a decision that the person is to be asked for.

@@ -39,7 +39,7 @@ pub(crate) struct Progress {
     pub(crate) canvas: Canvas,
     /// The line that is typed; `None` where nothing can be typed.
     pub(crate) typed: Option<TypedLine>,
-    /// How many inputs wait for the next step, and for the end of the turn.
+    /// The number of inputs that wait for the next step, and for the end of the turn.
     pub(crate) steered: usize,
     pub(crate) queued: usize,
     /// The answers that the question takes, in words.
@@ -57,7 +57,7 @@ pub(crate) struct Progress {
     /// The turns of other agents that the turn waits for.
     pub(super) children: Children,
     shown: ShownInTurn,
-    /// What was shown where nothing stays in its place.
+    /// The lines that were shown where nothing stays in its place.
     shown_lines: ShownLines,
 }
 
@@ -75,7 +75,7 @@ struct Call {
     name: String,
     /// The line that presents it.
     line: String,
-    /// How far it is, as its handler said last.
+    /// The progress that its handler reported last.
     progress: Option<String>,
     /// Whether the handler runs. Before that, the extensions around the call may wait, for example for a person.
     started: bool,

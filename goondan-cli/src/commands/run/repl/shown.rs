@@ -1,4 +1,5 @@
-//! What extensions show during a turn: lists and statuses in their place below the answer, everything else above it.
+//! The updates of extensions during a turn: lists and statuses in their place below the answer, everything else above
+//! it.
 
 use goondan::event::{ExtensionShown, ItemState, Shown, ShownItem};
 use goondan::name::ExtensionName;
@@ -9,7 +10,7 @@ use crate::output::{Style, Styled};
 /// The most rows of a list in its place.
 const MAX_ROWS: usize = 10;
 
-/// What was shown in one turn.
+/// The updates of extensions in one turn.
 #[derive(Default)]
 pub(super) struct ShownInTurn {
     /// The lists and statuses as they are now, in the order in which they came.
@@ -38,7 +39,7 @@ impl ShownInTurn {
         None
     }
 
-    /// Returns the rows below the answer, of which each is one text: at most `limit`.
+    /// Returns the rows below the answer, each one text: at most `limit`.
     pub(super) fn rows(&self, limit: usize, style: &Styled) -> Vec<Styled> {
         let mut rows = Vec::new();
         for (extension, shown) in &self.in_place {

@@ -38,7 +38,7 @@ pub(crate) struct TurnView {
     pub(crate) turn: Option<TurnId>,
 }
 
-/// What is typed while a turn runs.
+/// The inputs that are typed while a turn runs.
 pub(crate) struct Inputs {
     pub(crate) instance: Instance,
     /// The files that go with the next one.

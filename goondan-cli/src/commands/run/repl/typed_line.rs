@@ -28,7 +28,7 @@ pub(crate) enum LineKind {
     Secret,
 }
 
-/// What a key asks for.
+/// The effect of a key.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Asked {
     /// The input joins the turn.

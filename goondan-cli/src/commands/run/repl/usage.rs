@@ -1,4 +1,4 @@
-//! What a turn uses: tokens, money, calls and time, for the status while it runs and the line after it.
+//! The use of a turn: tokens, money, calls and time, for the status while it runs and the line after it.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use goondan::event::{Cost, RuntimeEvent, TokenUsage};
 use goondan::middleware::ModelInfo;
 
-/// What one turn has used so far.
+/// The use of one turn so far.
 pub(crate) struct Usage {
     start: Instant,
     model: ModelInfo,
