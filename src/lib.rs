@@ -47,8 +47,7 @@
 //! # Where to look
 //! | to | see |
 //! | --- | --- |
-//! | write an extension | [`prelude`], [`macro@extension`], and the attributes of its functions: [`macro@init`],
-//! [`macro@middleware`], [`macro@tool`], [`macro@on`], [`macro@cleanup`] |
+//! | write an extension | [`prelude`], [`macro@extension`], and the attributes of its functions: [`macro@init`], [`macro@middleware`], [`macro@tool`], [`macro@on`], [`macro@cleanup`] |
 //! | wrap turns, steps and tool calls | [`mod@middleware`] |
 //! | read and change a conversation | [`conversation`] |
 //! | offer tools | [`mod@tool`] |
@@ -71,9 +70,9 @@
 //!
 //! # Features
 //! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
-//! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `wire` (their JSON), `models`
-//! (models over HTTP), `plugins` (extensions in libraries), `log` (a layer of `tracing` that masks secrets) and
-//! `testing` (the harness for tests of extensions).
+//! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `wire` (their JSON), `models` (models over HTTP),
+//! `plugins` (extensions in libraries), `log` (a layer of `tracing` that masks secrets) and `testing` (the harness for
+//! tests of extensions).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The examples of the README compile and run.

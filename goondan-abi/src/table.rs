@@ -15,8 +15,7 @@
 //!   cannot report it returns its most harmless value.
 //! - A handle is opaque to the side that did not create it.
 //! - Contexts and results do not cross as a whole: JSON is used for the single fields that are read or written.
-//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores
-//! what
+//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores what
 //!   it does not know, and passes it on unchanged in what it writes back.
 
 use core::ffi::c_void;
