@@ -63,7 +63,7 @@ impl ModelProvider for Scripted {
 model_provider!(Scripted);
 
 /// The text of the script that was read last, and its items. A start checks the script and then makes the model of it:
-/// reading its items and patterns once saves a sixth of it.
+/// reading its items and patterns once saves a tenth of it.
 static LAST: Mutex<(String, Vec<ScriptItem>)> = Mutex::new((String::new(), Vec::new()));
 
 /// Returns the items of a script.

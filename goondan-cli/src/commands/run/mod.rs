@@ -43,7 +43,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
 }
 
 async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
-    let mut conversation = match OpenConversation::open(args).await {
+    // Each part is boxed: futures are as large as their largest part, and are moved.
+    let mut conversation = match Box::pin(OpenConversation::open(args)).await {
         Ok(conversation) => conversation,
         Err(error) => return diagnostics::refused(error, args.json),
     };
@@ -52,19 +53,25 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
     let outcome = match &args.input {
         Some(input) => {
             let event = files::event(input, files);
-            Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.run_one(event).await
+            let batch = Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?;
+            Box::pin(batch.run_one(event)).await
         }
         None if !args.decisions.is_empty() => {
-            Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.decide(args.decisions.clone()).await
+            let batch = Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?;
+            Box::pin(batch.decide(args.decisions.clone())).await
         }
         None if is_interactive(args) => {
             let terminal = Terminal::of_process();
             let shared = terminal.clone();
             let signals = Signals::listen(move || shared.restore())?;
             let _quiet = terminal.quiet();
-            Repl::new(&mut conversation, args, terminal, signals, reloader)?.run().await
+            let repl = Repl::new(&mut conversation, args, terminal, signals, reloader)?;
+            Box::pin(repl.run()).await
         }
-        None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?.run_lines().await,
+        None => {
+            let batch = Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader)?;
+            Box::pin(batch.run_lines()).await
+        }
     };
     // Also after an error or a cancelled turn: closing commits what the turn left. It waits for background turns.
     let limit = if matches!(outcome, Ok(Outcome::Interrupted)) { AFTER_INTERRUPT } else { args.grace() };
