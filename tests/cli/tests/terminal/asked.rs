@@ -77,9 +77,10 @@ fn each_kind_of_question_looks_like_this() {
     }
 }
 
-/// Whether the screen waits for an answer.
+/// Whether the screen waits for an answer: the last line is no longer the one for inputs to the running turn.
 fn is_asking(text: &str) -> bool {
-    text.lines().next_back().is_some_and(|line| line.starts_with('?') || line.starts_with('>'))
+    let is_prompt = |line: &str| line.starts_with(['?', '>']) && !line.starts_with("> Enter steers");
+    text.lines().next_back().is_some_and(is_prompt)
 }
 
 /// The line that was being typed is there again when the question is answered, and a question that expires is gone.
