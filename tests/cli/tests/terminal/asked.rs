@@ -53,15 +53,19 @@ fn each_kind_of_question_looks_like_this() {
             let (bundle, state) = (bundle("live", &calls(tool, &kinds)), TempDir::new().unwrap());
             let screen = start_at(columns, bundle.path(), state.path());
             screen.contains("Ctrl-D");
-            says(&screen, "ask me");
+            let mut typed = "ask me";
+            says(&screen, typed);
             for (kind, lines) in ANSWERS {
                 for (expected, answer) in lines {
+                    // The line that was typed is the last one until the whole of the next question is drawn.
+                    let is_drawn = |text: &str| is_asking(text) && !text.ends_with(&format!(" {typed}"));
                     screen
-                        .until(|text| is_asking(text) && last(text, &format!("? {tool}")).contains(expected), expected);
+                        .until(|text| is_drawn(text) && last(text, &format!("? {tool}")).contains(expected), expected);
                     let text = screen.text();
                     let page = last(&text, &format!("? {tool}"));
                     shown.push_str(&format!("== {tool} {kind}\n{page}\n\n"));
-                    says(&screen, answer);
+                    typed = answer;
+                    says(&screen, typed);
                 }
             }
             screen.until(|text| text.contains("All is asked.") && text.ends_with('>'), "the end");
