@@ -6,12 +6,13 @@
 //! to a mapped file, as `cp` does, changes or crashes the program that runs it.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 use goondan_lock::Lock;
 
@@ -24,6 +25,56 @@ pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
     fs::copy(file, &copy)?;
     Ok(copy)
 }
+
+/// The content of a file, by which this process tells files apart: of two files with other contents it differs, except
+/// by a chance of 1 in 2⁶⁴. The key of the hash is random, so that no file can be made to look like another. It takes
+/// a fraction of the time of a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Content(u64);
+
+impl Content {
+    pub(super) fn of(file: &Path) -> io::Result<Self> {
+        let (mut file, mut hash) = (open(file)?, hasher());
+        loop {
+            let part = file.fill_buf()?;
+            if part.is_empty() {
+                return Ok(Self(hash.finish()));
+            }
+            hash.write(part);
+            let read = part.len();
+            file.consume(read);
+        }
+    }
+
+    /// Returns the content that two files have, or `None` if they differ.
+    pub(super) fn of_both(one: &Path, other: &Path) -> io::Result<Option<Self>> {
+        let (mut one, mut other, mut hash) = (open(one)?, open(other)?, hasher());
+        loop {
+            let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+            let read = a.len().min(b.len());
+            let same = a.get(..read).filter(|same| b.get(..read) == Some(same));
+            match same {
+                Some([]) => return Ok((a.len() == b.len()).then(|| Self(hash.finish()))),
+                Some(same) => hash.write(same),
+                None => return Ok(None),
+            }
+            one.consume(read);
+            other.consume(read);
+        }
+    }
+}
+
+fn open(file: &Path) -> io::Result<BufReader<File>> {
+    Ok(BufReader::with_capacity(PART, File::open(file)?))
+}
+
+fn hasher() -> DefaultHasher {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEY.build_hasher()
+}
+
+/// The size of a part that is read at once.
+const PART: usize = 1 << 17;
 
 /// The directory of this process.
 struct CopyDirectory {

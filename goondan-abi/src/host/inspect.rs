@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use goondan_core::{Error, ErrorCode, Result};
 
+use super::copy::Content;
 use super::declaration::Declared;
 use super::record::ExtensionRecord;
 use super::schemas::{self, ExtensionSchemas};
@@ -142,10 +143,16 @@ impl Inspected {
         }
     }
 
-    /// Returns whether `copy` is a copy of the file that was inspected.
-    pub(super) fn is_copied_to(&self, copy: &Path) -> bool {
-        let same_digest = || self.digest.get().is_none_or(|digest| digest::of_file(copy).is_ok_and(|of| of == *digest));
-        Library::inspect(copy).is_ok_and(|copied| copied.is_same(self)) && same_digest()
+    /// Returns the content of `copy`, if it is a copy of the file that was inspected.
+    pub(super) fn content_of_copy(&self, copy: &Path) -> Option<Content> {
+        let content = Content::of_both(&self.path, copy).ok()??;
+        let is_inspected = Library::inspect(copy).is_ok_and(|copied| copied.is_same(self)) && self.has_digest_of(copy);
+        is_inspected.then_some(content)
+    }
+
+    /// Returns whether `file` has the digest that was computed, if it was.
+    pub(super) fn has_digest_of(&self, file: &Path) -> bool {
+        self.digest.get().is_none_or(|digest| digest::of_file(file).is_ok_and(|of| of == *digest))
     }
 
     /// Returns whether `other` declares the same.

@@ -1,6 +1,5 @@
 //! Loads an inspected library, whose extensions an agent can then use like linked ones.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use goondan_core::{Error, ErrorCode, ExtensionDescriptor, Result};
 use goondan_lock::Lock;
 use libloading::os::unix;
 
-use super::copy;
+use super::copy::{self, Content};
 use super::descriptor::{describe, descriptor, leaked_list};
 use super::inspect::Inspected;
 use super::schemas::{ExtensionSchemas, ToolSchema};
@@ -43,31 +42,34 @@ impl Inspected {
     /// Like [`Inspected::load`], with another host table, for the tests of the contract.
     #[doc(hidden)]
     pub fn load_with(self, host: &'static HostTable1_3) -> Result<Loaded> {
-        let id = (std::ptr::from_ref(host).addr(), self.sha256()?);
         // Held while the library is loaded, so that a concurrent caller gets the same library.
         let mut loaded = LOADED.lock();
-        if let Some(known) = loaded.get(&id)
-            && known.inspected.is_same(&self)
+        let host_at = std::ptr::from_ref(host).addr();
+        let is_like = |known: &&LoadedLibrary| known.host == host_at && known.inspected.is_same(&self);
+        if loaded.iter().any(|known| is_like(&known))
+            && let Ok(content) = Content::of(&self.path)
+            && let Some(known) = loaded.iter().filter(is_like).find(|known| known.content == content)
+            && self.has_digest_of(&self.path)
         {
             return Ok(Loaded { path: self.path.into(), extensions: known.extensions });
         }
-        let copy = self.copy()?;
+        let (copy, content) = self.copy()?;
         let extensions = leaked_list(self.start(&copy, host)?);
         let path = self.path.as_path().into();
-        loaded.insert(id, LoadedLibrary { inspected: self, extensions });
+        loaded.push(LoadedLibrary { host: host_at, inspected: self, content, extensions });
         Ok(Loaded { path, extensions })
     }
 
     /// Copies the file, and makes sure that the copy is the file that was inspected.
-    fn copy(&self) -> Result<PathBuf> {
+    fn copy(&self) -> Result<(PathBuf, Content)> {
         let copy = copy::create(&self.path).map_err(|error| {
             let (path, directory) = (self.path.display(), std::env::temp_dir());
             Error::new(ErrorCode::EXT_LOAD, format!("`{path}` cannot be copied to {}: {error}", directory.display()))
                 .suggest("libraries are loaded from copies; `TMPDIR` says where they are stored")
                 .caused_by(error)
         })?;
-        if self.is_copied_to(&copy) {
-            return Ok(copy);
+        if let Some(content) = self.content_of_copy(&copy) {
+            return Ok((copy, content));
         }
         // The copy was never mapped, so it can be removed.
         _ = fs::remove_file(&copy);
@@ -124,13 +126,16 @@ impl Inspected {
 
 /// A library that was loaded, to be found again by its content.
 struct LoadedLibrary {
+    /// The address of its host table.
+    host: usize,
     inspected: Inspected,
+    content: Content,
     extensions: &'static [&'static ExtensionDescriptor],
 }
 
-/// All libraries of this process, by the address of their host table and the digest of their file. The same content
-/// returns the same descriptors, by which a reload recognizes extensions that did not change.
-static LOADED: Lock<BTreeMap<(usize, String), LoadedLibrary>> = Lock::new(BTreeMap::new());
+/// All libraries of this process. The same content returns the same descriptors, by which a reload recognizes
+/// extensions that did not change.
+static LOADED: Lock<Vec<LoadedLibrary>> = Lock::new(Vec::new());
 
 /// Returns the table that libraries receive, for the tests of the contract.
 #[doc(hidden)]
