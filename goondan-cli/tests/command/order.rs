@@ -1,4 +1,4 @@
-//! `goondan order`, and its output in the README.
+//! `goondan order`, and its output in its manual.
 
 use serde_json::Value;
 
@@ -9,10 +9,10 @@ fn order(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_readme_shows_what_the_command_prints() {
+fn the_manual_shows_what_the_command_prints() {
     let page = order(&["examples/quickstart"]);
-    let readme = std::fs::read_to_string(checkout().join("README.md")).unwrap();
-    assert!(readme.contains(&page), "the README must show:\n{page}");
+    let manual = std::fs::read_to_string(checkout().join("docs/operating.md")).unwrap();
+    assert!(manual.contains(&page), "docs/operating.md must show:\n{page}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ const BLOCKS: &[Block] = &[
         )],
     },
     Block {
-        pages: &["README.md"],
+        pages: &["docs/operating.md"],
         before: "",
         lines: &[("goondan order examples/quickstart", Prints("message-window"))],
     },
@@ -77,7 +77,7 @@ const BLOCKS: &[Block] = &[
         ],
     },
     Block {
-        pages: &["README.md", "docs/plugins.md"],
+        pages: &["docs/plugins.md"],
         before: "",
         lines: &[
             ("goondan new extension weather", Prints("cargo build --release")),
@@ -95,14 +95,6 @@ const BLOCKS: &[Block] = &[
             ("cd weather", Prints("")),
             ("cargo build --release", Builds),
             ("goondan run", Elsewhere("goondan-cli/tests/command/new.rs")),
-        ],
-    },
-    Block {
-        pages: &["README.md"],
-        before: "mkdir -p ~/.local/share/bash-completion/completions",
-        lines: &[
-            ("goondan completions bash > ~/.local/share/bash-completion/completions/goondan", Prints("")),
-            ("goondan man ~/.local/share/man/man1", Prints("")),
         ],
     },
     Block {
