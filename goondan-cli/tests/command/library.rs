@@ -358,6 +358,20 @@ fn an_extension_that_cannot_be_initialized_is_reported_once_with_its_cause() {
 }
 
 #[test]
+#[covers("LOAD-11")]
+fn extensions_clean_up_at_the_end_of_a_run_and_what_they_store_then_is_kept() {
+    let dir = bundle("everything", "entry: ./plugins/it, config: { tag: t }", fixture());
+    let run = ["run", "--trust", "--state-root", "state"];
+    let output = goondan(dir.path(), &[&run[..], &["--input", "hi"]].concat());
+    assert!(stderr(&output).contains("closed"), "{output:?}");
+    // No input at all: the conversation is opened and closed.
+    let output = goondan(dir.path(), &run);
+    assert!(stderr(&output).contains("closed"), "{output:?}");
+    let state = dir.path().join("state/workspaces/main/instances/main:default/extensions/everything.json");
+    assert_eq!(fs::read_to_string(&state).unwrap().matches("t closed").count(), 2, "{}", state.display());
+}
+
+#[test]
 fn a_packed_library_that_was_damaged_is_refused_by_every_command() {
     let dir = bundle("message-window", WINDOW, message_window());
     let file = dir.path().join(plugin("it"));

@@ -1,5 +1,7 @@
 //! Extensions that read and change their contexts.
 
+use std::sync::Mutex;
+
 use goondan::prelude::*;
 use goondan::tool::{ToolHandler, ToolItem};
 use goondan::{BoxFuture, Value, json};
@@ -18,6 +20,8 @@ impl ToolHandler for Echo {
 /// Logs everything that the contexts offer.
 pub struct Probing {
     log: Log,
+    /// The ids of the turn and of its trace.
+    ids: Mutex<Value>,
 }
 
 #[goondan::extension(name = "probing")]
@@ -25,11 +29,12 @@ impl Probing {
     #[init]
     fn new(api: ExtensionApi, config: LogConfig) -> Result<Self> {
         api.tools().register(ToolItem::new("probe__echo")?.describe("Returns its arguments."), Echo)?;
-        Ok(Self { log: config.log })
+        Ok(Self { log: config.log, ids: Mutex::default() })
     }
 
     #[middleware(turn)]
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        *self.ids.lock().unwrap() = json!([ctx.turn_id(), ctx.trace_id()]);
         self.log.write(format!("turn {} {} {}", ctx.agent_name(), ctx.instance_key(), ctx.extension_name().unwrap()));
         self.log.write(format!("input {} {:?} {}", ctx.input().id, ctx.input().input, ctx.input().source.name));
         assert!(ctx.agents().list().is_empty());
@@ -64,6 +69,7 @@ impl Probing {
         self.log.write(format!("call {} {} step {}", ctx.tool_name(), args, ctx.step_index()));
         self.log.write(format!("for {} {}", ctx.agent_name(), ctx.instance_key()));
         assert!(ctx.metadata().is_empty());
+        assert_eq!(*self.ids.lock().unwrap(), json!([ctx.turn_id(), ctx.trace_id()]));
         let result = next.run(ctx).await?;
         assert_eq!(result.call_id(), ctx.call_id());
         self.log.write(format!("returned {}", result.output().unwrap()));
