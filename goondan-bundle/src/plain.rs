@@ -25,7 +25,7 @@ pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Di
 
 /// As [`read_file`], of a file whose text is known.
 pub(crate) fn parse<T: DeserializeOwned + Send>(path: &Path, text: &str) -> Result<T, Diagnostics> {
-    yaml::on_large_stack(path, || match yaml::one::<Option<T>>(path, text, ErrorCode::CONFIG_SCHEMA) {
+    yaml::parsing(path, || match yaml::one::<Option<T>>(path, text, ErrorCode::CONFIG_SCHEMA) {
         Ok(Some(read)) => Ok(read),
         // Without the `Option` the parser would accept an empty file as an empty list.
         Ok(None) => {

@@ -31,6 +31,9 @@ impl Bundle {
     /// hidden and cache directories, and in directories that are bundles themselves because they contain a
     /// `goondan.yaml`. Files that do not look as if they declared resources are ignored.
     ///
+    /// All of it, the checks of providers and libraries too, runs on a thread whose stack is large enough for nested
+    /// YAML, while the caller waits.
+    ///
     /// # Errors
     /// All errors of the bundle at once.
     ///

@@ -1,7 +1,7 @@
 //! The tree of a YAML document. Every value has its place in the file.
 
 mod parse;
-pub(crate) use parse::{documents, on_large_stack, one};
+pub(crate) use parse::{documents, on_large_stack, one, parsing};
 
 use std::fmt;
 

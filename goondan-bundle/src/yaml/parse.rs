@@ -1,7 +1,7 @@
 //! The YAML parser: its limits, the stack that it runs on, and its errors as diagnostics.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use goondan_core::ErrorCode;
@@ -31,7 +31,7 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Returns the documents of a file, each parsed or refused. After an error from which the parser can recover, the
 /// documents behind it are returned as well.
 pub(crate) fn documents(file: &Path, text: &str) -> Result<Vec<Result<Node, Diagnostics>>, Diagnostics> {
-    on_large_stack(file, || {
+    parsing(file, || {
         let mut reader = text.as_bytes();
         let mut documents: Vec<_> = serde_saphyr::read_with_options::<_, Node>(&mut reader, options())
             .take(MAX_DOCUMENTS + 1)
@@ -47,7 +47,7 @@ pub(crate) fn documents(file: &Path, text: &str) -> Result<Vec<Result<Node, Diag
 }
 
 /// Returns the only document of a file, or an error with `code` if it does not fit `T`. Must run
-/// [on a large stack](on_large_stack).
+/// [on a large stack](parsing).
 pub(crate) fn one<T: DeserializeOwned>(file: &Path, text: &str, code: ErrorCode) -> Result<T, Diagnostics> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| diagnostic(code, file, &error))
 }
@@ -79,28 +79,35 @@ thread_local! {
     static IS_LARGE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `parse` on a thread whose stack is large enough for the parser: on this one if it is such a thread, so that all
-/// files of a bundle are read on one.
-pub(crate) fn on_large_stack<T: Send>(file: &Path, parse: impl FnOnce() -> T + Send) -> Result<T, Diagnostics> {
-    let failed = |why: &str| {
-        let suggestion = "simplify the file, or try again when memory is free";
-        Diagnostics::from(Diagnostic::parse_error(file, Place::START, why, suggestion))
-    };
-    let panicked = |_| failed("the YAML parser failed on this file");
+/// Runs `work`, which parses `file` among other things, on a thread whose stack is large enough for the parser: on this
+/// one if it is such a thread, so that all files of a bundle are read on one. A panic is one of the caller.
+pub(crate) fn on_large_stack<T: Send>(file: &Path, work: impl FnOnce() -> T + Send) -> Result<T, Diagnostics> {
     if IS_LARGE.get() {
-        return catch_unwind(AssertUnwindSafe(parse)).map_err(panicked);
+        return Ok(work());
     }
-    let parse = || {
+    let work = || {
         IS_LARGE.set(true);
-        parse()
+        work()
     };
     std::thread::scope(|scope| {
         let parser = std::thread::Builder::new().name("goondan-yaml".to_owned()).stack_size(STACK_BYTES);
-        match parser.spawn_scoped(scope, parse) {
-            Ok(running) => running.join().map_err(panicked),
-            Err(error) => Err(failed(&format!("no thread could be started to read the file: {error}"))),
+        match parser.spawn_scoped(scope, work) {
+            Ok(running) => running.join().or_else(|panic| resume_unwind(panic)),
+            Err(error) => Err(failed(file, &format!("no thread could be started to read the file: {error}"))),
         }
     })
+}
+
+/// Runs the parser on a large stack. A panic of it is an error of the file.
+pub(crate) fn parsing<T: Send>(file: &Path, parse: impl FnOnce() -> T + Send) -> Result<T, Diagnostics> {
+    let parse =
+        || catch_unwind(AssertUnwindSafe(parse)).map_err(|_| failed(file, "the YAML parser failed on this file"));
+    on_large_stack(file, parse)?
+}
+
+fn failed(file: &Path, why: &str) -> Diagnostics {
+    let suggestion = "simplify the file, or try again when memory is free";
+    Diagnostic::parse_error(file, Place::START, why, suggestion).into()
 }
 
 fn diagnostic(code: ErrorCode, file: &Path, error: &Error) -> Diagnostics {
