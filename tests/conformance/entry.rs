@@ -57,12 +57,13 @@ async fn a_config_that_does_not_fit_is_refused_with_every_place() {
 }
 
 #[both_linkages]
-#[covers("ERR-02")]
+#[covers("ERR-02", "ERR-06")]
 async fn an_extension_that_is_not_linked_is_refused_with_the_line_to_add() {
     let error = agent([]).linked_extension("weather", "my-weather", json!({})).build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
     assert!(error.suggestion().unwrap().contains("use my_weather as _;"), "{error:?}");
     assert!(error.suggestion().unwrap().contains("configured"), "the linked ones are listed: {error:?}");
+    has_a_remedy_and_a_page(&error, "e_ext_load");
 }
 
 #[both_linkages]
@@ -89,11 +90,12 @@ impl goondan::extension::Extension for Foreign {
 }
 
 #[both_linkages]
-#[covers("ERR-05")]
+#[covers("ERR-05", "ERR-06")]
 async fn another_version_of_the_contract_is_refused_before_any_code_runs() {
     let error = agent([]).extension::<Foreign>(json!({})).build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_COMPAT);
     assert!(error.message().contains("goondan.ai/v2") && error.message().contains("goondan.ai/v1"), "{error}");
+    has_a_remedy_and_a_page(&error, "e_ext_compat");
 }
 
 #[both_linkages]
@@ -115,6 +117,23 @@ async fn a_failing_init_shows_the_code_and_the_remedy_of_its_cause() {
         assert!(report.contains(&format!("caused by: {code}: ")), "{report}");
         assert_eq!(report.matches("help: ").count(), 1, "{report}");
     }
+}
+
+/// Checks that an error says what to do, and where more is written.
+fn has_a_remedy_and_a_page(error: &Error, anchor: &str) {
+    let page = error.help_url().unwrap();
+    assert!(page.ends_with(&format!("/goondan/errors/index.html#{anchor}")), "{page}");
+    let report = error.report().to_string();
+    assert!(report.contains(error.suggestion().unwrap()) && report.contains(&page), "{report}");
+}
+
+#[both_linkages]
+#[covers("ERR-06")]
+async fn errors_of_extensions_have_a_remedy_and_a_page() {
+    let config = agent([]).with::<Configured>(json!({})).build().unwrap_err();
+    has_a_remedy_and_a_page(&config, "e_ext_config");
+    let declining = agent([]).with::<Declining>(json!({ "refuse": "error" })).build().unwrap();
+    has_a_remedy_and_a_page(&declining.instance("test").await.unwrap_err(), "e_ext_init");
 }
 
 #[both_linkages]

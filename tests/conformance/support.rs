@@ -1,6 +1,7 @@
 //! A log that extensions write to, and agents in one line.
 
 use std::future::poll_fn;
+use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -33,6 +34,12 @@ impl Log {
         let lines: Vec<_> = text.lines().skip(*taken).map(|line| serde_json::from_str(line).unwrap()).collect();
         *taken += lines.len();
         lines
+    }
+
+    /// Writes a line, as extensions do.
+    pub(crate) fn write(&self, line: &str) {
+        let mut file = std::fs::OpenOptions::new().append(true).open(self.file.path()).unwrap();
+        writeln!(file, "{}", goondan::json!(line)).unwrap();
     }
 
     /// Returns the config of an extension that takes only the log.

@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use conformance_extensions::turn::{Retrying, Steering, Tracing};
+use conformance_extensions::turn::{Retrying, Steering, Surrounding, Tracing};
 use goondan::conversation::{Part, TextPart};
 use goondan::middleware::{FinishReason, ToolCallStatus, ToolRequest};
-use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{BoxFuture, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
@@ -16,7 +16,7 @@ use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
 
 #[both_linkages]
-#[covers("PIPE-01", "PIPE-02", "PIPE-07", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
+#[covers("PIPE-01", "PIPE-02", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
 async fn steps_run_while_there_are_tool_calls() {
     let log = Log::new();
     let call = |name: &str| (name.to_owned(), json!({}));
@@ -40,6 +40,44 @@ async fn steps_run_while_there_are_tool_calls() {
             "step 1: Completed, tool calls: true, 1 of 1 answered",
             "step 2: Completed, tool calls: false, 0 of 0 answered",
             "turn",
+        ]
+    );
+}
+
+/// A model that notes when it is asked.
+struct Noting {
+    log: Log,
+    script: ScriptedModel,
+}
+
+impl Model for Noting {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
+        self.log.write("the model is asked");
+        self.script.generate(request, deltas)
+    }
+}
+
+#[both_linkages]
+#[covers("PIPE-07")]
+async fn a_step_middleware_is_around_the_model_call_and_its_tool_calls() {
+    let log = Log::new();
+    let script = ScriptedModel::new([ScriptItem::call("surrounding__act", json!({})), ScriptItem::say("done")]);
+    let agent = goondan::Agent::builder("assistant").model(Noting { log: log.clone(), script });
+    assert_eq!(one_turn(agent.with::<Surrounding>(log.config())).await.unwrap().text(), "done");
+    assert_eq!(
+        log.take(),
+        [
+            "before step 0",
+            "the model is asked",
+            "the tool acts",
+            "after step 0",
+            "before step 1",
+            "the model is asked",
+            "after step 1",
         ]
     );
 }

@@ -50,6 +50,35 @@ impl Tracing {
     }
 }
 
+/// Logs the two sides of each step, and the calls of its tool.
+pub struct Surrounding {
+    log: Log,
+}
+
+#[goondan::extension(name = "surrounding")]
+impl Surrounding {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(step)]
+    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let index = ctx.step_index();
+        self.log.write(format!("before step {index}"));
+        let result = next.run(ctx).await;
+        self.log.write(format!("after step {index}"));
+        result
+    }
+
+    /// Acts.
+    #[tool]
+    async fn act(&self) -> Result<String> {
+        self.log.write("the tool acts");
+        Ok("done".to_owned())
+    }
+}
+
 /// Ends or prolongs the turn from its step middleware.
 pub struct Steering {
     prolong: bool,

@@ -80,7 +80,7 @@ fn mistakes_in_a_spec_are_told_with_their_place_and_what_to_do() {
             "model: m\noptions: { temperature: hot }",
             (8, 27),
             "`spec.options.temperature`",
-            "change it: How much the choice",
+            "change it: The variance of the choice",
         ),
         (
             "model: m\noptions: { toolChoice: sometimes }",
@@ -92,9 +92,9 @@ fn mistakes_in_a_spec_are_told_with_their_place_and_what_to_do() {
             "model: m\ntimeouts: { idleMs: 0 }",
             (8, 23),
             "`spec.timeouts.idleMs`",
-            "change it: How long the provider may be",
+            "change it: The longest silence of the provider",
         ),
-        ("model: m\nretries: { max: 0 }", (8, 19), "`spec.retries.max`", "change it: How many attempts a request has"),
+        ("model: m\nretries: { max: 0 }", (8, 19), "`spec.retries.max`", "change it: The most attempts of a request"),
         ("model: m\naccepts: [image/png, png]", (8, 24), "`spec.accepts[1]`", "change it"),
         ("model: m\nprices: { input: -1, output: 2 }", (8, 20), "`spec.prices.input`", "change it: A million tokens"),
     ];
