@@ -15,15 +15,11 @@ use crate::yaml::{self, Node};
 /// `E_CONFIG_PARSE_ERROR` when the file cannot be read or is not YAML, `E_CONFIG_SCHEMA_INVALID` when it does not fit
 /// `T`. The message begins with the file, followed by the line and the column if they are known.
 pub fn read_yaml<T: DeserializeOwned + Send>(path: impl AsRef<Path>) -> Result<T> {
-    read_file(path.as_ref()).map_err(Diagnostics::into_error)
+    let path = path.as_ref();
+    source::read(path).and_then(|text| parse(path, &text)).map_err(Diagnostics::into_error)
 }
 
-/// As [`read_yaml`], for readers that collect diagnostics.
-pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Diagnostics> {
-    parse(path, &source::read(path)?)
-}
-
-/// As [`read_file`], of a file whose text is known.
+/// As [`read_yaml`], of a file whose text is known, for readers that collect diagnostics.
 pub(crate) fn parse<T: DeserializeOwned + Send>(path: &Path, text: &str) -> Result<T, Diagnostics> {
     yaml::parsing(path, || match yaml::one::<Option<T>>(path, text, ErrorCode::CONFIG_SCHEMA) {
         Ok(Some(read)) => Ok(read),

@@ -46,7 +46,7 @@ pub struct Question {
     /// The effect of another input of a person meanwhile.
     #[serde(default)]
     pub on_input: OnInput,
-    /// The answer where nobody can be asked.
+    /// The answer without a person to ask.
     #[serde(default, skip_serializing_if = "Unanswered::is_suspend")]
     pub unanswered: Unanswered,
     /// The address that the person is to open, if the question is about one.
@@ -59,8 +59,8 @@ const MAX_TEXT: usize = 16 * 1024;
 const MAX_SCHEMA: usize = 64 * 1024;
 const MAX_URL: usize = 8 * 1024;
 
-/// The answer to a question where nobody can be asked: a front end without a person, such as `goondan run` in a pipe,
-/// takes it. A program decides itself.
+/// The answer to a question without a person to ask. A front end without one, such as `goondan run` in a pipe, takes
+/// it. A program decides itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -344,7 +344,7 @@ impl Question {
         self
     }
 
-    /// Sets the answer where nobody can be asked.
+    /// Sets the answer without a person to ask.
     ///
     /// ```
     /// use goondan::decision::{Question, Unanswered};

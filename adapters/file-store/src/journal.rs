@@ -282,16 +282,12 @@ impl FileJournal {
 
     /// Makes the files complete that people read, of an instance that is closed. The journal has all of it.
     fn complete_files(&mut self) -> Result<()> {
-        let is_done = |files: &JournalFiles| files.base.is_complete && files.is_state_filed;
-        if matches!(self.health, Health::Good) && is_done(&self.files) {
+        if matches!(self.health, Health::Good) && self.files.base.is_complete && self.files.is_state_filed {
             return Ok(());
         }
         self.lock.check()?;
         self.read_again()?;
         let (dir, files) = (&self.dir, &mut self.files);
-        if is_done(files) {
-            return Ok(());
-        }
         let standing = Standing::read(dir)?;
         if !files.base.is_complete {
             files.base.complete(dir, &standing, &mut files.events)?;

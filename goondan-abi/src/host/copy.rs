@@ -27,7 +27,7 @@ pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
 }
 
 /// The content of a file, by which this process tells files apart: of two files with other contents it differs, except
-/// by a chance of 1 in 2⁶⁴. The key of the hash is random, so that no file can be made to look like another. It takes
+/// by a chance of 1 in 2^64. The key of the hash is random, so that no file can be made to look like another. It takes
 /// a fraction of the time of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content(u64);

@@ -46,9 +46,10 @@ impl Inspected {
         let mut loaded = LOADED.lock();
         let host_at = std::ptr::from_ref(host).addr();
         let is_like = |known: &&LoadedLibrary| known.host == host_at && known.inspected.is_same(&self);
-        if loaded.iter().any(|known| is_like(&known))
+        let mut like = loaded.iter().filter(is_like).peekable();
+        if like.peek().is_some()
             && let Ok(content) = Content::of(&self.path)
-            && let Some(known) = loaded.iter().filter(is_like).find(|known| known.content == content)
+            && let Some(known) = like.find(|known| known.content == content)
             && self.has_digest_of(&self.path)
         {
             return Ok(Loaded { path: self.path.into(), extensions: known.extensions });

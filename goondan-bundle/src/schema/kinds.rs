@@ -138,7 +138,8 @@ const USE_ON_ERROR: FieldSchema = FieldSchema {
     name: "onError",
     required: false,
     example: "onError: abort",
-    about: "What a failure of its middlewares means: `abort` fails what they wrap, `skip` goes on without them. Defaults to `abort`.",
+    about: "What a failure of its middlewares means: `abort` fails what they wrap, `skip` goes on without them. Defaults \
+            to `abort`.",
     field_type: FieldType::Choice(&["abort", "skip"]),
 };
 

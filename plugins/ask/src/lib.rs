@@ -22,11 +22,11 @@ pub struct Config {
     /// How long an answer is waited for, such as `1h` or `7d`; without an end by default. Then the model reads that no
     /// answer came.
     expires: Option<String>,
-    /// The end of a question where nobody can be asked.
+    /// The end of a question without a person to ask.
     unanswered: WithoutPerson,
 }
 
-/// The end of a question where nobody can be asked, such as in a pipe.
+/// The end of a question without a person to ask, such as in a pipe.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum WithoutPerson {

@@ -132,11 +132,11 @@ fn at<T, E: Into<io::Error>>(
     path: &StorePath,
     act: impl FnOnce(BorrowedFd<'_>, &Path) -> Result<T, E>,
 ) -> io::Result<T> {
+    let (workspace, mut below) = path.split();
+    let Some(mut name) = below.next() else { return act(AT_FDCWD, workspace).map_err(Into::into) };
     let act = |dir: BorrowedFd<'_>, name: &Path| {
         act(dir, name).map_err(|error| refused(path, error.into(), Reason::NotAFile))
     };
-    let (workspace, mut below) = path.split();
-    let Some(mut name) = below.next() else { return act(AT_FDCWD, workspace) };
     if let (Some(held), Some(name)) = (&path.held, path.file_name())
         && held.depth + 1 == path.depth
     {
