@@ -1,9 +1,8 @@
 //! A free list for the memory of exported futures. Layers start and end in the same order in every run, so the memory
 //! of the last run fits; an allocator is slower for blocks of more than a few words when many are nested.
 //!
-//! With `Box` instead, a loaded layer that only calls `next` takes 3 allocations instead of 2, and 254 ns instead of
-//! 238 ns; one that also reads the conversation and writes metadata takes 9 instead of 8, and 683 ns instead of 630
-//! ns (`benches/benches/loaded.rs`; `benches/tests/budget.rs` asserts the allocations).
+//! With `Box` instead, a loaded layer that only calls `next` takes 3 allocations instead of 2, and a fifth more
+//! instructions (`benches/benches/loaded.rs`; `benches/tests/budget.rs` asserts the allocations).
 
 use std::cell::RefCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -11,9 +10,9 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 /// Memory for one future, as large and as aligned as the futures of layers need.
-type Block = MaybeUninit<[u128; 16]>;
+type Block = MaybeUninit<[u128; 20]>;
 
-/// The most free blocks that a thread keeps, which is at most 16 KiB.
+/// The most free blocks that a thread keeps, which is at most 20 KiB.
 const MAX_FREE: usize = 64;
 
 /// A block without a value. Boxed, because it moves between the list and its users.

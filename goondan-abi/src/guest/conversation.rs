@@ -27,8 +27,12 @@ impl CallConversation {
     }
 
     /// Drops what was read, because the conversation may change.
+    #[inline]
     pub(super) fn forget(&mut self) {
-        self.events.take();
+        // Few layers read them.
+        if self.events.get().is_some() {
+            self.events.take();
+        }
     }
 
     fn found(&self, snapshot: Snapshot, message: Option<Message>) -> Option<(MessageRef<'_>, Message)> {

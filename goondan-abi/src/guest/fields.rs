@@ -10,31 +10,32 @@ use crate::bytes::OwnedBuffer;
 
 /// A copy of a field that a middleware can change.
 pub(super) struct Cached<T> {
-    value: OnceLock<T>,
-    /// Whether the copy may differ from the field of the host.
-    changed: bool,
+    read: OnceLock<T>,
+    /// The copy that may differ from the field of the host; then `read` is empty.
+    changed: Option<T>,
 }
 
 impl<T> Default for Cached<T> {
     fn default() -> Self {
-        Self { value: OnceLock::new(), changed: false }
+        Self { read: OnceLock::new(), changed: None }
     }
 }
 
 impl<T> Cached<T> {
-    pub(super) fn get(&self, read: impl FnOnce() -> T) -> &T {
-        self.value.get_or_init(read)
+    pub(super) fn is_empty(&self) -> bool {
+        self.changed.is_none() && self.read.get().is_none()
     }
 
-    #[expect(clippy::expect_used, reason = "`get_or_init` has just stored the value")]
+    pub(super) fn get(&self, read: impl FnOnce() -> T) -> &T {
+        self.changed.as_ref().unwrap_or_else(|| self.read.get_or_init(read))
+    }
+
     pub(super) fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
-        self.changed = true;
-        self.value.get_or_init(read);
-        self.value.get_mut().expect("it is there")
+        self.changed.get_or_insert_with(|| self.read.take().unwrap_or_else(read))
     }
 
     pub(super) fn into_changed(self) -> Option<T> {
-        if self.changed { self.value.into_inner() } else { None }
+        self.changed
     }
 }
 

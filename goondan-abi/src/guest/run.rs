@@ -2,6 +2,7 @@
 //! they were changed.
 
 use std::cell::Cell;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -35,7 +36,8 @@ pub(super) struct MiddlewareRun {
     conversation: CallConversation,
     /// The first error of something that the layer brought; it fails `next`, or the layer.
     fault: Option<Error>,
-    /// Created by the first read, because many layers read no field.
+    metadata: Cached<Box<Metadata>>,
+    /// Created by the first read, because many layers read no field, or only the metadata.
     fields: OnceLock<Box<Fields>>,
 }
 
@@ -44,35 +46,63 @@ pub(super) struct MiddlewareRun {
 struct Fields {
     /// Boxed, because it is large and rarely read.
     scope: OnceLock<Box<TurnInfo>>,
-    metadata: Cached<Unchecked>,
     /// Boxed, because few layers read it.
     tool: OnceLock<Option<Box<ToolItem>>>,
     workdir: OnceLock<PathBuf>,
     of_kind: KindFields,
 }
 
+/// Metadata of a run.
+#[derive(Default)]
+pub(super) struct Metadata {
+    entries: Unchecked,
+    /// The JSON that was written last: in [`METADATA`], that of the entries.
+    json: Vec<u8>,
+}
+
 thread_local! {
-    /// The metadata that a layer of this library wrote last on this thread. The next layer usually reads the same
-    /// entries, and then reuses the allocations.
-    static METADATA: Cell<Option<Unchecked>> = const { Cell::new(None) };
+    /// The metadata that a layer of this library wrote last on this thread. If the next layer reads the same JSON,
+    /// nothing is parsed; if most entries are the same, their allocations are reused.
+    static METADATA: Cell<Option<Box<Metadata>>> = const { Cell::new(None) };
 }
 
 /// A map with more bytes of JSON is not kept in [`METADATA`].
 const MAX_KEPT: usize = 1024;
 
-fn read_metadata(call: CallRef) -> Unchecked {
+fn read_metadata(call: CallRef) -> Box<Metadata> {
     // A thread that is ending has no thread-locals any more.
     let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
     read_with(call, "metadata", |json| {
+        if json.bytes() == metadata.json {
+            return Ok(());
+        }
         // SAFETY: The contract makes JSON of the host UTF-8.
-        json_map::overwrite(&mut metadata, StrRead::new(unsafe { json.str_unchecked() }))
+        json_map::overwrite(&mut metadata.entries, StrRead::new(unsafe { json.str_unchecked() }))
     });
     metadata
 }
 
+fn write_metadata(call: CallRef, mut metadata: Box<Metadata>) -> Result<()> {
+    metadata.entries.check("a value in the metadata")?;
+    metadata.json.clear();
+    serde_json::to_writer(&mut metadata.json, &*metadata.entries)?;
+    call.write("metadata", &metadata.json)?;
+    if metadata.json.len() <= MAX_KEPT {
+        _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
+    }
+    Ok(())
+}
+
 impl MiddlewareRun {
     pub(super) fn new(call: CallRef) -> Self {
-        Self { call, next: None, conversation: CallConversation::new(call), fault: None, fields: OnceLock::new() }
+        Self {
+            call,
+            next: None,
+            conversation: CallConversation::new(call),
+            fault: None,
+            metadata: Cached::default(),
+            fields: OnceLock::new(),
+        }
     }
 
     /// Writes the changed fields to the host and drops all copies, which `next` may make outdated.
@@ -84,22 +114,19 @@ impl MiddlewareRun {
         self.fault.take().map_or(Ok(()), Err)
     }
 
+    #[inline]
     fn flush(&mut self) -> Result<()> {
         self.conversation.forget();
-        if self.fields.get_mut().is_none() {
-            return Ok(());
-        }
-        let Some(fields) = self.fields.take() else { return Ok(()) };
-        let written = fields.of_kind.flush(self.call);
-        if let Some(metadata) = fields.metadata.into_changed() {
-            metadata.check("a value in the metadata")?;
-            let json = serde_json::to_vec(&*metadata)?;
-            self.call.write("metadata", &json)?;
-            if json.len() <= MAX_KEPT {
-                _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
-            }
-        }
-        written
+        // Many layers touch neither.
+        if self.metadata.is_empty() && self.fields.get().is_none() { Ok(()) } else { self.flush_fields() }
+    }
+
+    #[inline(never)]
+    fn flush_fields(&mut self) -> Result<()> {
+        let (metadata, fields) = (take(&mut self.metadata), self.fields.take());
+        let fields = fields.map_or(Ok(()), |fields| fields.of_kind.flush(self.call));
+        let metadata = metadata.into_changed().map_or(Ok(()), |metadata| write_metadata(self.call, metadata));
+        fields.and(metadata)
     }
 
     pub(super) fn of_kind(&self) -> &KindFields {
@@ -138,12 +165,11 @@ impl RunHost for MiddlewareRun {
     }
 
     fn metadata(&self) -> &Map<String, Value> {
-        self.fields().metadata.get(|| read_metadata(self.call))
+        &self.metadata.get(|| read_metadata(self.call)).entries
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        let call = self.call;
-        self.fields_mut().metadata.get_mut(|| read_metadata(call))
+        &mut self.metadata.get_mut(|| read_metadata(self.call)).entries
     }
 
     fn refuse(&mut self, error: Error) {

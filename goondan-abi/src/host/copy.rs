@@ -6,14 +6,15 @@
 //! to a mapped file, as `cp` does, changes or crashes the program that runs it.
 
 use std::fs::{self, DirBuilder, File};
-use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
-use std::io::{self, BufRead, BufReader};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
+use foldhash::quality::RandomState;
 use goondan_lock::Lock;
 
 /// Copies `file` to a path that no copy had before.
@@ -27,54 +28,66 @@ pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
 }
 
 /// The content of a file, by which this process tells files apart: of two files with other contents it differs, except
-/// by a chance of 1 in 2^64. The key of the hash is random, so that no file can be made to look like another. It takes
-/// a fraction of the time of a digest.
+/// by a chance of 1 in 2^64. The key of the hash is random. It takes a fraction of the time of a digest, which is what
+/// protects a bundle that pins one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content(u64);
 
 impl Content {
     pub(super) fn of(file: &Path) -> io::Result<Self> {
-        let (mut file, mut hash) = (open(file)?, hasher());
+        let (mut file, mut hash) = (Parts::open(file)?, hasher());
         loop {
-            let part = file.fill_buf()?;
-            if part.is_empty() {
-                return Ok(Self(hash.finish()));
+            match file.next()? {
+                [] => return Ok(Self(hash.finish())),
+                part => hash.write(part),
             }
-            hash.write(part);
-            let read = part.len();
-            file.consume(read);
         }
     }
 
     /// Returns the content that two files have, or `None` if they differ.
     pub(super) fn of_both(one: &Path, other: &Path) -> io::Result<Option<Self>> {
-        let (mut one, mut other, mut hash) = (open(one)?, open(other)?, hasher());
+        let (mut one, mut other, mut hash) = (Parts::open(one)?, Parts::open(other)?, hasher());
         loop {
-            let (a, b) = (one.fill_buf()?, other.fill_buf()?);
-            let read = a.len().min(b.len());
-            let same = a.get(..read).filter(|same| b.get(..read) == Some(same));
-            match same {
-                Some([]) => return Ok((a.len() == b.len()).then(|| Self(hash.finish()))),
-                Some(same) => hash.write(same),
-                None => return Ok(None),
+            match (one.next()?, other.next()?) {
+                ([], []) => return Ok(Some(Self(hash.finish()))),
+                (part, same) if part == same => hash.write(part),
+                _ => return Ok(None),
             }
-            one.consume(read);
-            other.consume(read);
         }
     }
 }
 
-fn open(file: &Path) -> io::Result<BufReader<File>> {
-    Ok(BufReader::with_capacity(PART, File::open(file)?))
+/// The parts of a file. All but the last are equally long, because the hash depends on where parts begin.
+struct Parts {
+    file: File,
+    part: Box<[u8]>,
 }
 
-fn hasher() -> DefaultHasher {
-    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+impl Parts {
+    fn open(file: &Path) -> io::Result<Self> {
+        Ok(Self { file: File::open(file)?, part: vec![0; 1 << 17].into() })
+    }
+
+    /// Reads the next part, which is empty at the end.
+    fn next(&mut self) -> io::Result<&[u8]> {
+        let mut left = &mut *self.part;
+        while !left.is_empty() {
+            match self.file.read(left) {
+                Ok(0) => break,
+                Ok(read) => left = &mut left[read..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let left = left.len();
+        Ok(&self.part[..self.part.len() - left])
+    }
+}
+
+fn hasher() -> impl Hasher {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     KEY.build_hasher()
 }
-
-/// The size of a part that is read at once.
-const PART: usize = 1 << 17;
 
 /// The directory of this process.
 struct CopyDirectory {
