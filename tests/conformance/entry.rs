@@ -10,7 +10,7 @@ use crate::linkage::Extended;
 use crate::support::{Log, agent};
 
 #[both_linkages]
-#[covers("ENTRY-01", "ENTRY-02", "ENTRY-03", "ENTRY-04", "LOAD-01", "LOAD-02", "API-04", "ENTRY-05")]
+#[covers("ENTRY-01", "ENTRY-02", "ENTRY-03", "ENTRY-04", "LOAD-01", "LOAD-02", "LOAD-08", "API-04", "ENTRY-05")]
 async fn extensions_register_one_after_another_in_their_order() {
     let log = Log::new();
     let agent = agent([ScriptItem::say("hi")]).with::<Slow>(log.config()).with::<Quick>(log.config());

@@ -83,10 +83,13 @@ async fn layers_of_one_extension_keep_the_order_of_their_registration() {
 #[both_linkages]
 #[covers("PIPE-17", "PIPE-09")]
 async fn the_same_input_gives_the_same_nested_order_every_time() {
-    let layers: &[_] = &[("toolCall", "call", None), ("step", "step", None), ("turn", "turn", None)];
+    let one: &[_] = &[("toolCall", "call-1", None), ("step", "step-1", None), ("turn", "turn-1", None)];
+    let two: &[_] = &[("turn", "turn-2", None), ("toolCall", "call-2", None), ("step", "step-2", None)];
     for _run in 0..20 {
-        let log = log_of(&[layers]).await;
-        assert_eq!(log, words("turn step call core call step step step turn"));
+        let log = log_of(&[one, two]).await;
+        let step = "step-1 step-2 step-2 step-1";
+        let call = "step-1 step-2 call-1 call-2 core call-2 call-1 step-2 step-1";
+        assert_eq!(log, words(&format!("turn-1 turn-2 {call} {step} turn-2 turn-1")));
     }
 }
 

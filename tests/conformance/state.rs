@@ -48,6 +48,8 @@ async fn state_is_stored_at_the_end_of_every_turn_and_read_at_the_next_start() {
     instance.run("count").await.unwrap();
     assert_eq!(state_file(dir.path(), "one"), Some(json!({ "turns": 2, "calls": 1 })));
     instance.close().await.unwrap();
+    let file = fs::read(dir.path().join("instances/assistant:one/extensions/counting.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&file).unwrap(), json!({ "turns": 2, "calls": 1 }));
 
     let instance = agent(dir.path(), &log, 1).await.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
@@ -126,9 +128,12 @@ async fn any_json_value_is_state_and_nothing_else() {
             let model = ScriptedModel::new([ScriptItem::say("fine")]);
             let agent = Agent::builder("assistant").model(model).with::<Keeping>(json!({ "value": value }));
             let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
-            agent.instance("one").await.unwrap().close().await.unwrap();
+            let instance = agent.instance("one").await.unwrap();
+            let state = instance.states().await.unwrap().into_values().collect::<Vec<_>>();
+            instance.close().await.unwrap();
             let file = dir.path().join("instances/assistant:one/extensions/keeping.json");
-            serde_json::from_slice::<Value>(&fs::read(file).unwrap()).unwrap()
+            assert_eq!(state, [serde_json::from_slice::<Value>(&fs::read(file).unwrap()).unwrap()]);
+            state[0].clone()
         };
         // D-18: what `#[init]` sets is stored without a turn.
         assert_eq!(open(&value).await, value);

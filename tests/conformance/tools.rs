@@ -150,7 +150,7 @@ async fn rewritten_arguments_are_recorded_on_the_result_and_the_call_keeps_its_o
 }
 
 #[both_linkages]
-#[covers("DISPATCH-01")]
+#[covers("DISPATCH-01", "TOOL-05")]
 async fn every_call_passes_the_tool_call_chain() {
     let (log, router) = (Log::new(), LocalRouter::new());
     let calls = ["passing__declared", "passing__dynamic", "no__tool"].map(|tool| (tool, json!({})));

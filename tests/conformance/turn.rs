@@ -16,7 +16,7 @@ use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
 
 #[both_linkages]
-#[covers("PIPE-01", "PIPE-02", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
+#[covers("PIPE-02", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
 async fn steps_run_while_there_are_tool_calls() {
     let log = Log::new();
     let call = |name: &str| (name.to_owned(), json!({}));

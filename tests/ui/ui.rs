@@ -19,6 +19,7 @@ use goondan_covers::covers;
     "CTX-04",
     "ENTRY-10",
     "NEXT-03",
+    "PIPE-01",
     "RULE-01"
 )]
 fn misuse_does_not_compile() {

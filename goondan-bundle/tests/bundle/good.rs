@@ -24,7 +24,7 @@ spec:
   model: \"Model/main\"
   system: You are brief.
   extensions:
-    - { ref: \"Extension/message-window\", config: { maxMessages: 3, nested: { c: 3 } }, onError: abort }
+    - { ref: \"Extension/message-window\", config: { limit: 3, nested: { c: 3 } }, onError: abort }
   policy: { toolTimeoutMs: 120000 }
 ",
         "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: { name: other }\nspec: { model: { kind: Model, name: main }, policy: { maxStepsPerTurn: 5 } }\n",
@@ -54,7 +54,11 @@ spec:
     assert_eq!(used.len(), 1);
     assert_eq!(used[0].0, "message-window");
     assert_eq!(used[0].1, &Entry::Linked("message-window".to_owned()));
-    assert_eq!(used[0].2, json!({ "maxMessages": 3, "nested": { "c": 3 } }), "config is merged key by key");
+    assert_eq!(
+        used[0].2,
+        json!({ "maxMessages": 40, "limit": 3, "nested": { "c": 3 } }),
+        "config is merged key by key"
+    );
 
     assert_eq!(bundle.policy_of(main).max_steps_per_turn, NonZeroU32::new(9), "the swarm's limit");
     assert_eq!(
