@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+
+use goondan_mutations::marks::Marks;
 
 const REQUIREMENTS: &str = "docs/requirements.md";
 const NOT_OFFERED: &str = "## Not offered";
@@ -16,35 +17,17 @@ fn every_row_is_proved_or_not_offered() {
     let levels: BTreeMap<_, _> = rows(promises)
         .filter(|(_, rest)| ["MUST", "SHOULD", "MAY"].iter().any(|level| rest.starts_with(level)))
         .collect();
-    let mut covered = BTreeSet::new();
-    let roots = [
-        "tests",
-        "plugins",
-        "kit",
-        "examples",
-        "goondan-core",
-        "goondan-abi",
-        "goondan-bundle",
-        "goondan-host",
-        "goondan-serve",
-        "goondan-wire",
-        "goondan-cli",
-        "goondan-macros",
-        "adapters",
-    ];
-    for root in roots {
-        collect_marks(Path::new(root), &mut covered);
-    }
+    let marks = Marks::read().unwrap();
+    let is_covered = |id: &str| !marks.of(id).is_empty();
     let mut not_offered_ids = BTreeSet::new();
     for (id, reason) in rows(not_offered).skip_while(|(id, _)| *id != "---").skip(1) {
         assert!(not_offered_ids.insert(id), "{id} is not offered for two reasons");
         let level = levels.get(id).unwrap_or_else(|| panic!("{NOT_OFFERED}: there is no row {id}"));
         assert!(!level.starts_with("MUST"), "{id} must be offered");
         assert!(reason.trim_end_matches('|').trim().len() > 20, "{id} needs a reason why it is not offered");
-        assert!(!covered.contains(id), "{id} is covered by a test, so it is offered");
+        assert!(!is_covered(id), "{id} is covered by a test, so it is offered");
     }
-    let unproved: Vec<_> =
-        levels.keys().filter(|id| !covered.contains(**id) && !not_offered_ids.contains(*id)).collect();
+    let unproved: Vec<_> = levels.keys().filter(|id| !is_covered(id) && !not_offered_ids.contains(*id)).collect();
     assert!(unproved.is_empty(), "no test covers these (any more), and {NOT_OFFERED} has no reason: {unproved:?}");
     println!("{} rows, {} not offered", levels.len(), not_offered_ids.len());
 }
@@ -52,23 +35,4 @@ fn every_row_is_proved_or_not_offered() {
 /// Returns the rows of tables: the first column, and the rest.
 fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
-}
-
-/// Adds the ids of all `#[covers(…)]` attributes in the Rust files below `directory` to `covered`.
-fn collect_marks(directory: &Path, covered: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("target") && !path.ends_with("node_modules") {
-            collect_marks(&path, covered);
-        } else if path.extension().is_some_and(|extension| extension == "rs") && path != Path::new(file!()) {
-            let text = fs::read_to_string(&path).unwrap();
-            // An attribute starts its line; what is in a comment does not count.
-            for (before, ids) in text.match_indices("#[covers(").map(|(at, _)| (&text[..at], &text[at..])) {
-                if before.lines().last().is_none_or(|line| line.trim().is_empty()) || before.ends_with('\n') {
-                    let ids = ids.split(")]").next().unwrap_or_default();
-                    covered.extend(ids.split('"').skip(1).step_by(2).map(str::to_owned));
-                }
-            }
-        }
-    }
 }

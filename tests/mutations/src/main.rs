@@ -9,7 +9,6 @@
 //! $ cargo run -p goondan-mutations -- PIPE-03 NEXT-
 //! ```
 
-mod table;
 mod tests;
 mod tree;
 
@@ -19,11 +18,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use table::Mutation;
-use tests::{Marks, Tests};
-
-/// An error whose text is all there is to say.
-type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
+use goondan_mutations::Result;
+use goondan_mutations::marks::Marks;
+use goondan_mutations::table::{self, Mutation};
+use tests::Tests;
 
 fn main() -> ExitCode {
     match run(&env::args().skip(1).collect::<Vec<_>>()) {

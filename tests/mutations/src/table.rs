@@ -5,16 +5,20 @@ use std::fs;
 use std::path::Path;
 
 use crate::Result;
-use crate::tests::SWITCH;
+
+/// The environment variable that turns a break on: the id of its row.
+pub const SWITCH: &str = "GOONDAN_MUTATION";
 
 /// The table, from the root of the workspace.
 const TABLE: &str = "tests/covers/mutations.md";
 
 /// The break of one requirement.
-pub(crate) struct Mutation {
-    pub(crate) id: String,
+#[derive(Debug)]
+pub struct Mutation {
+    /// The id of the row.
+    pub id: String,
     /// The file, from the root of the workspace.
-    pub(crate) file: String,
+    pub file: String,
     /// The code that is replaced, with what is before and behind it: the three together are once in the file.
     before: String,
     old: String,
@@ -23,7 +27,10 @@ pub(crate) struct Mutation {
 }
 
 /// Reads all breaks of the workspace in `root`: the rows with an id, a file, the old code and the new code.
-pub(crate) fn read(root: &Path) -> Result<Vec<Mutation>> {
+///
+/// # Errors
+/// When the table cannot be read.
+pub fn read(root: &Path) -> Result<Vec<Mutation>> {
     let text = fs::read_to_string(root.join(TABLE)).map_err(|error| format!("{TABLE}: {error}"))?;
     Ok(text.lines().filter_map(parse).collect())
 }
@@ -45,7 +52,10 @@ fn parse(line: &str) -> Option<Mutation> {
 }
 
 /// Returns `text`, the content of a file, with the breaks of `here` behind their switches.
-pub(crate) fn apply(text: &str, here: &[&Mutation]) -> Result<String> {
+///
+/// # Errors
+/// When the code of a break is not there once, or overlaps that of another row.
+pub fn apply(text: &str, here: &[&Mutation]) -> Result<String> {
     let mut places = BTreeMap::new();
     for mutation in here {
         let Mutation { id, file, before, old, behind, .. } = mutation;

@@ -1,62 +1,17 @@
 //! The tests of the copy: which there are, which are marked as the proof of a row, and whether one falls.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use goondan_mutations::Result;
+use goondan_mutations::marks::Marks;
+use goondan_mutations::table::SWITCH;
 use serde_json::Value;
-
-use crate::Result;
-
-/// The environment variable that turns a break on: the id of its row.
-pub(crate) const SWITCH: &str = "GOONDAN_MUTATION";
 
 /// The longest time of a test while nothing is broken.
 pub(crate) const LONGEST: Duration = Duration::from_secs(600);
-
-/// The marks `#[covers("…")]`: the names of test functions by the id of the row, each with its file.
-pub(crate) struct Marks(BTreeMap<String, Vec<(PathBuf, String)>>);
-
-impl Marks {
-    /// Reads the marks of all Rust files below the current directory.
-    pub(crate) fn read() -> Result<Self> {
-        let mut marks = Self(BTreeMap::new());
-        marks.collect(Path::new("."))?;
-        Ok(marks)
-    }
-
-    fn collect(&mut self, directory: &Path) -> Result<()> {
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            let skipped = ["target", ".git", "node_modules"].iter().any(|name| path.ends_with(name));
-            if path.is_dir() && !skipped {
-                self.collect(&path)?;
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                self.collect_from(&path, &fs::read_to_string(&path)?);
-            }
-        }
-        Ok(())
-    }
-
-    fn collect_from(&mut self, path: &Path, text: &str) {
-        const MARK: &str = "#[covers(";
-        // An attribute starts its line.
-        let starts_line = |at: usize| text[..at].trim_end_matches(' ').ends_with('\n');
-        for (at, _) in text.match_indices(MARK).filter(|(at, _)| starts_line(*at)) {
-            let rest = &text[at + MARK.len()..];
-            let (Some((ids, _)), Some((_, function))) = (rest.split_once(")]"), rest.split_once("fn ")) else {
-                continue;
-            };
-            let name = function.split(['(', '<']).next().unwrap_or_default();
-            for id in ids.split('"').skip(1).step_by(2) {
-                self.0.entry(id.to_owned()).or_default().push((path.to_owned(), name.to_owned()));
-            }
-        }
-    }
-}
 
 /// A test of a binary.
 pub(crate) struct Test {
@@ -104,7 +59,7 @@ impl Tests {
 
     /// Returns the tests that are marked as the proof of the row `id`, in each linkage.
     pub(crate) fn marked(&self, marks: &Marks, id: &str) -> Vec<&Test> {
-        let marked = marks.0.get(id).map(Vec::as_slice).unwrap_or_default();
+        let marked = marks.of(id);
         let is = |test: &&Test| {
             marked.iter().any(|(file, function)| {
                 let here = file.canonicalize().is_ok_and(|file| is_below(&file, &test.directory));
@@ -127,8 +82,8 @@ impl Tests {
     }
 }
 
-/// Returns the name of a package from its id, such as `path+file:///src/kit/lock#goondan-lock@0.1.0`, or without the name
-/// if that is the directory's.
+/// Returns the name of a package from its id, such as `path+file:///src/kit/lock#goondan-lock@0.1.0`, or without the
+/// name if that is the directory's.
 fn name_of(id: &str) -> &str {
     let (path, version) = id.split_once('#').unwrap_or((id, ""));
     version.split_once('@').map_or_else(|| path.rsplit('/').next().unwrap_or_default(), |(name, _)| name)

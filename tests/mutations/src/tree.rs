@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
-use crate::table::{self, Mutation};
+use goondan_mutations::Result;
+use goondan_mutations::table::{self, Mutation};
 
 /// The directory of the copy, from the root of the workspace. It is kept, so that a second run builds little.
 const TREE: &str = "target/mutations";
