@@ -14,6 +14,7 @@ const NOT_OFFERED: &str = "## Not offered";
 fn every_row_is_proved_or_not_offered() {
     let document = fs::read_to_string(REQUIREMENTS).unwrap();
     let (promises, not_offered) = document.split_once(NOT_OFFERED).unwrap();
+    let (not_offered, _facts) = not_offered.split_once("\n### ").unwrap();
     let levels: BTreeMap<_, _> = rows(promises)
         .filter(|(_, rest)| ["MUST", "SHOULD", "MAY"].iter().any(|level| rest.starts_with(level)))
         .collect();
@@ -30,6 +31,23 @@ fn every_row_is_proved_or_not_offered() {
     let unproved: Vec<_> = levels.keys().filter(|id| !is_covered(id) && !not_offered_ids.contains(*id)).collect();
     assert!(unproved.is_empty(), "no test covers these (any more), and {NOT_OFFERED} has no reason: {unproved:?}");
     println!("{} rows, {} not offered", levels.len(), not_offered_ids.len());
+}
+
+#[test]
+fn every_fact_names_what_proves_or_decided_it() {
+    let document = fs::read_to_string(REQUIREMENTS).unwrap();
+    let known: BTreeSet<_> = rows(&document).map(|(id, _)| id).collect();
+    let (_, facts) = document.split_once("\n## Facts\n").unwrap();
+    let (facts, _) = facts.split_once(NOT_OFFERED).unwrap();
+    let facts: Vec<_> = facts.split("\n- ").skip(1).map(|fact| fact.split("\n\n").next().unwrap()).collect();
+    for fact in &facts {
+        let sources = fact.strip_suffix(']').and_then(|fact| Some(fact.rsplit_once('[')?.1));
+        let sources = sources.unwrap_or_else(|| panic!("no source in brackets: {fact}"));
+        for id in sources.split(',').map(str::trim) {
+            assert!(known.contains(id), "there is no row {id}: {fact}");
+        }
+    }
+    println!("{} facts", facts.len());
 }
 
 /// Returns the rows of tables: the first column, and the rest.

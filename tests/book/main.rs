@@ -1,7 +1,5 @@
-//! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md`,
-//! `docs/providers.md`, `docs/stores.md`, `docs/watching.md`, `docs/answers.md` and `docs/embedding.md` are real: every piece of Rust on these
-//! pages is also in a file here or in an example, which is compiled and tested, and every error is in a `.stderr` file of
-//! `tests/ui`.
+//! Tests that the code and the errors in some pages of `docs` are real: every piece of Rust on them is also in a file
+//! here or in an example, which is compiled and tested, and every error is in a `.stderr` file of `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
 
@@ -27,10 +25,17 @@ mod own_model;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 8] = [
+/// The pages.
+const PAGES: [&str; 14] = [
     "docs/writing-extensions.md",
     "docs/attributes.md",
-    "docs/recipes.md",
+    "docs/recipes/agents.md",
+    "docs/recipes/decisions.md",
+    "docs/recipes/failures.md",
+    "docs/recipes/limits.md",
+    "docs/recipes/messages.md",
+    "docs/recipes/prepared.md",
+    "docs/recipes/time.md",
     "docs/providers.md",
     "docs/stores.md",
     "docs/watching.md",

@@ -2,8 +2,10 @@
 
 use conformance_extensions::conversation::{Colliding, Editing, Forgetting, Peeking, Tearing};
 use goondan::conversation::Source;
+use goondan::extension::LogLevel;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
+use goondan::testing::Chat;
 use goondan::{ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
@@ -38,6 +40,21 @@ async fn the_fold_follows_every_event_at_once() {
     assert_eq!(messages[2].source(), &expected);
     // The message that was put in the place of the input, under its id.
     assert_eq!((messages[0].source(), messages[0].turn().is_some()), (&expected, true));
+}
+
+#[both_linkages]
+#[covers("CONV-11")]
+async fn an_event_without_its_target_is_warned_of_and_the_turn_goes_on() {
+    let log = Log::new();
+    let chat = Chat::builder().agent(|agent| agent.with::<Editing>(log.config())).start().await.unwrap();
+    assert_eq!(chat.say("hello").await.unwrap().text(), "ok");
+    let logs = chat.logs();
+    let warnings: Vec<_> = logs.iter().filter(|line| line.level == LogLevel::Warn).collect();
+    let [warning] = &warnings[..] else { panic!("{logs:?}") };
+    let expected = json!({ "code": "E_MESSAGE_TARGET_NOT_FOUND", "event_index": 3, "target_id": "nobody" });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&warning.fields[name], value, "{warning:?}");
+    }
 }
 
 #[both_linkages]

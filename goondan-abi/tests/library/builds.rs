@@ -20,6 +20,7 @@ async fn works(library: Inspected) {
 }
 
 #[tokio::test]
+#[covers("LINK-03")]
 async fn a_library_built_in_debug_and_one_built_in_release_work_in_the_same_program() {
     for profile in ["dev", "release"] {
         works(build(&Build::new("abi-fixture").profile(profile))).await;

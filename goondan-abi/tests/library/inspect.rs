@@ -136,7 +136,7 @@ fn a_file_that_is_cut_anywhere_is_refused() {
 }
 
 #[test]
-#[covers("COMPAT-01", "ERR-05", "LOAD-10")]
+#[covers("COMPAT-01", "ERR-05", "LOAD-10", "LINK-03")]
 fn a_library_for_another_program_is_refused_with_both_versions() {
     use std::mem::offset_of;
 

@@ -1,4 +1,4 @@
-//! The extensions of `docs/recipes.md`, each with a conversation that it runs in.
+//! The extensions of `docs/recipes`, each with a conversation that it runs in.
 
 mod another_model;
 mod ask;

@@ -1,4 +1,4 @@
-//! Extensions of `docs/recipes.md`, and the tools that they are tried with, so that tests have them in both linkages.
+//! Extensions of `docs/recipes`, and the tools that they are tried with, so that tests have them in both linkages.
 
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "a page shows what a reader writes")]
 

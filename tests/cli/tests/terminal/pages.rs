@@ -315,7 +315,8 @@ fn pages() -> Vec<String> {
         let entries = fs::read_dir(Path::new(CHECKOUT).join(directory)).unwrap();
         entries.filter_map(|entry| named(entry.unwrap().path())).collect::<Vec<_>>()
     };
-    let mut pages = all("docs", |page| page.extension().is_some_and(|extension| extension == "md").then_some(page));
+    let is_page = |page: PathBuf| page.extension().is_some_and(|extension| extension == "md").then_some(page);
+    let mut pages = [all("docs", is_page), all("docs/recipes", is_page)].concat();
     pages.extend(all("examples", |example| Some(example.join("README.md")).filter(|page| page.exists())));
     let relative = |page: &PathBuf| page.strip_prefix(CHECKOUT).unwrap().to_str().unwrap().to_owned();
     let mut pages: Vec<_> = pages.iter().map(relative).collect();

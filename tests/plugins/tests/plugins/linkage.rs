@@ -19,6 +19,7 @@ use basics as _;
 use changesets as _;
 use file_system as _;
 use http_fetch as _;
+use logging as _;
 use mcp as _;
 use message_compaction as _;
 use message_window as _;
@@ -40,7 +41,7 @@ pub(crate) enum Linkage {
     Loaded,
 }
 
-/// The package with the extensions of `docs/recipes.md`, which is a test's.
+/// The package with the extensions of `docs/recipes`, which is a test's.
 const RECIPES: &str = "recipes";
 
 tokio::task_local! {
@@ -92,7 +93,7 @@ pub(crate) trait WithPlugin {
     fn plugin(self, name: &str, extension: &'static str, config: Value) -> Self;
     /// Adds the extension `name` of `package`, which has several.
     fn one_of(self, package: &'static str, name: &'static str, config: Value) -> Self;
-    /// Adds an extension of `docs/recipes.md`.
+    /// Adds an extension of `docs/recipes`.
     fn recipe(self, name: &'static str, config: Value) -> Self;
 }
 

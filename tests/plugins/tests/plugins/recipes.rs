@@ -1,4 +1,4 @@
-//! The recipes of `docs/recipes.md` whose extensions use the newest members of the contract.
+//! The recipes of `docs/recipes` whose extensions use the newest members of the contract.
 
 use std::num::NonZeroU32;
 

@@ -1,6 +1,7 @@
 //! Which recorded exchange answers a request, and what is said about one that was not recorded.
 
 use goondan_core::{ErrorCode, Result};
+use goondan_covers::covers;
 use goondan_models::Cassette;
 use goondan_models::wire::Anthropic;
 use goondan_runtime::CassetteMode;
@@ -29,6 +30,7 @@ fn open(tape: &Tape, mode: CassetteMode, settings: Value) -> Cassette {
 }
 
 #[tokio::test]
+#[covers("MODEL-04")]
 async fn a_request_that_differs_is_an_error_that_names_the_difference_and_what_to_do() {
     let long = "Please tell me at length what there is to know of the weather in the city of ";
     let (recorded_one, asked) = (format!("{long}Seoul."), format!("{long}Busan."));
@@ -69,6 +71,7 @@ async fn members_that_are_new_gone_or_of_another_model_are_named() {
 }
 
 #[tokio::test]
+#[covers("MODEL-04")]
 async fn exchanges_are_played_once_each_and_those_left_are_an_error_in_the_end() {
     let tape = recorded(&["hello", "hello", "bye"]).await;
     let (model, cassette) = tape.playing();

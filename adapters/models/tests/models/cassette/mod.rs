@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use goondan_core::{BoxFuture, ErrorCode, Part, Result};
+use goondan_covers::covers;
 use goondan_models::cassette::CassetteConfig;
 use goondan_models::http::{Failure, FailureKind, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Converse, Dialect, Gemini, Responses, Wire};
@@ -119,6 +120,7 @@ async fn plays_all<W: Wire>(folder: &str, provider: Provider, wire: impl Fn() ->
 }
 
 #[tokio::test]
+#[covers("MODEL-04")]
 async fn what_was_recorded_over_each_interface_is_played_piece_by_piece_without_key_and_network() {
     plays_all("anthropic", providers::ANTHROPIC, || Anthropic).await;
     plays_all("converse", providers::BEDROCK, || Converse).await;

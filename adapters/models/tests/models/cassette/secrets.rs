@@ -28,6 +28,7 @@ fn model(tape: &Tape, url: &str) -> goondan_models::HttpModel<Anthropic> {
 }
 
 #[tokio::test]
+#[covers("MODEL-04")]
 async fn keys_that_a_server_repeats_are_not_recorded() {
     let echo = format!("x-api-key: {KEY}\nx-gateway: {TOKEN}");
     let failure = Reply::json("529 Busy", &json!({ "error": { "message": echo, "type": KEY } }))
@@ -163,6 +164,7 @@ fn keys_in_a_recording_that_is_there_are_found() {
 }
 
 #[tokio::test]
+#[covers("MODEL-04")]
 async fn a_secret_that_is_streamed_in_pieces_is_not_recorded() {
     let _secret = Secret::new("plum-jam-in-pieces");
     let whole = says("plum-jam-in-pieces");

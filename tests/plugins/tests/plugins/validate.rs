@@ -1,13 +1,12 @@
 //! PATTERN-VALIDATE: rules in conversations: the arguments of the tool, the result for the model, the log.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use goondan::extension::LogLevel;
 use goondan::prelude::*;
-use goondan::testing::{Chat, LogLine};
+use goondan::testing::{Chat, ChatBuilder, LogLine};
 use goondan::{ErrorCode, Value, json};
-use goondan_covers::covers;
-use validate::Validate;
+use goondan_covers::{both_linkages, covers};
+
+use crate::linkage::WithPlugin;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Command {
@@ -17,14 +16,14 @@ struct Command {
 struct Shell;
 
 /// A shell that returns its command.
-#[goondan::extension(name = "bash")]
+#[goondan::extension(name = "shell")]
 impl Shell {
     #[init]
     fn new() -> Self {
         Self
     }
 
-    #[tool]
+    #[tool(name = "bash__run")]
     async fn run(&self, input: Command) -> Result<String> {
         Ok(input.command)
     }
@@ -43,9 +42,13 @@ impl Shell {
     }
 }
 
+fn chat(config: Value) -> ChatBuilder {
+    Chat::builder().agent(|agent| agent.plugin("validate", "validate", config))
+}
+
 /// Calls `tool` with `command`, and returns the result that the model reads, and the log.
 async fn call(config: Value, tool: &str, command: &str) -> (String, Vec<LogLine>) {
-    let mut chat = Chat::with::<Validate>(config).with::<Shell>(json!({})).start().await.unwrap();
+    let mut chat = self::chat(config).with::<Shell>(json!({})).start().await.unwrap();
     chat.call(tool, json!({ "command": command })).await.unwrap();
     let transcript = chat.transcript().await;
     assert_eq!(transcript.last().unwrap(), "assistant: done", "whatever a rule says, the turn goes on");
@@ -53,7 +56,7 @@ async fn call(config: Value, tool: &str, command: &str) -> (String, Vec<LogLine>
     (result.strip_prefix("tool: ").unwrap().to_owned(), chat.logs())
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("PATTERN-VALIDATE-01")]
 async fn shell_commands_are_cut_at_10000_characters_with_a_warning() {
     let long = "ü".repeat(10_001);
@@ -70,7 +73,7 @@ async fn shell_commands_are_cut_at_10000_characters_with_a_warning() {
     assert_eq!(call(Value::Null, "other__run", &long).await, (long, vec![]));
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn a_refused_call_is_not_run_and_the_model_reads_why() {
     let config = json!({ "rules": [{ "tool": "bash__*", "path": "/command", "deny": ["sudo ", "rm -rf"] }] });
     let (answer, _) = call(config.clone(), "bash__run", "cd /; rm -rf *").await;
@@ -84,7 +87,7 @@ async fn a_refused_call_is_not_run_and_the_model_reads_why() {
     );
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn rules_run_in_their_order_each_on_what_the_others_left() {
     let config = json!({ "rules": [
         { "tool": "*", "path": "/command", "replace": { "from": "~", "to": "/home/agent" } },
@@ -94,14 +97,14 @@ async fn rules_run_in_their_order_each_on_what_the_others_left() {
     assert_eq!(call(config, "other__run", "~/notes.txt").await.0, "/home/agent/notes.txt");
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn a_call_without_a_required_argument_is_refused() {
     let config = json!({ "rules": [{ "tool": "bash__run", "path": "/reason", "require": true }] });
     let (answer, _) = call(config, "bash__run", "ls").await;
     assert!(answer.contains("the argument `/reason` is missing"), "{answer}");
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn wrong_rules_are_refused_before_anything_runs() {
     for (wrong, place) in [
         (json!({ "tool": "*", "path": "command" }), "/rules/0/path"),
@@ -112,12 +115,12 @@ async fn wrong_rules_are_refused_before_anything_runs() {
         (json!({ "tool": "*", "maxlength": 3 }), "maxlength"),
         (json!({ "path": "/command" }), "tool"),
     ] {
-        let error = Chat::with::<Validate>(json!({ "rules": [wrong] })).start().await.unwrap_err();
+        let error = chat(json!({ "rules": [wrong] })).start().await.unwrap_err();
         assert_eq!((error.code(), error.part()), (&ErrorCode::EXT_CONFIG, Some("config")));
         assert!(error.to_string().contains(place), "{place}: {error}");
     }
     let config = json!({ "rules": [{ "tool": "*", "maxLength": 3 }, { "tool": "*", "path": "/command" }] });
-    let error = Chat::with::<Validate>(config).start().await.unwrap_err();
+    let error = chat(config).start().await.unwrap_err();
     assert_eq!((error.code(), error.part()), (&ErrorCode::EXT_CONFIG, Some("#[init]")));
     assert_eq!(error.message(), "/rules/1 asks for nothing");
 }

@@ -1,14 +1,13 @@
 //! PATTERN-LOG: the lines of the log, and that it does not change conversations.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use goondan::extension::LogLevel;
 use goondan::model::ScriptItem;
 use goondan::prelude::*;
 use goondan::testing::{Chat, LogLine};
 use goondan::{ErrorCode, Value, json};
-use goondan_covers::covers;
-use logging::Logging;
+use goondan_covers::{both_linkages, covers};
+
+use crate::linkage::WithPlugin;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
@@ -52,7 +51,7 @@ impl Echo {
 async fn turn(script: &[ScriptItem], config: Option<Value>) -> (Result<TurnResult>, Vec<String>, Vec<LogLine>) {
     let mut chat = Chat::with::<Echo>(json!({})).script(script.to_vec()).agent(|agent| agent.hint("plan", "gold"));
     if let Some(config) = config {
-        chat = chat.with::<Logging>(config);
+        chat = chat.agent(|agent| agent.plugin("logging", "logging", config));
     }
     let chat = chat.start().await.unwrap();
     let outcome = chat.say("hello").await;
@@ -70,7 +69,7 @@ fn texts(lines: &[LogLine]) -> Vec<(LogLevel, &str)> {
     lines.iter().map(|line| (line.level, line.text.as_str())).collect()
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("PATTERN-LOG-01")]
 async fn turns_and_steps_are_logged_at_info_with_their_times() {
     let (outcome, _, lines) = turn(&two_steps(), Some(json!({}))).await;
@@ -91,7 +90,7 @@ async fn turns_and_steps_are_logged_at_info_with_their_times() {
     assert_eq!(lines[5].fields["finishReason"], "text_response");
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("PATTERN-LOG-02")]
 async fn a_failing_step_is_logged_at_error_and_its_error_goes_on_unchanged() {
     let script = [ScriptItem::fail("overloaded", false)];
@@ -106,7 +105,7 @@ async fn a_failing_step_is_logged_at_error_and_its_error_goes_on_unchanged() {
     assert!(step["elapsedMs"].is_u64());
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("PATTERN-LOG-03")]
 async fn tool_calls_are_logged_at_debug_with_name_arguments_time_and_status() {
     let (_, _, lines) = turn(&two_steps(), Some(json!({ "level": "debug", "includeToolArgs": true }))).await;
@@ -119,7 +118,7 @@ async fn tool_calls_are_logged_at_debug_with_name_arguments_time_and_status() {
     assert!(calls[1].fields["elapsedMs"].is_u64());
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn an_error_of_a_tool_and_a_failure_of_a_layer_are_logged_differently() {
     let script = [
         ScriptItem::call("echo__fail", json!({})),
@@ -134,7 +133,7 @@ async fn an_error_of_a_tool_and_a_failure_of_a_layer_are_logged_differently() {
     assert_eq!(calls[3].fields["code"], "E_ECHO_REFUSED");
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("PATTERN-LOG-04")]
 async fn the_config_says_what_is_logged() {
     let log = async |config| turn(&two_steps(), Some(config)).await.2;
@@ -156,7 +155,7 @@ async fn the_config_says_what_is_logged() {
     assert_eq!(started.keys().collect::<Vec<_>>(), ["turn"]);
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("PATTERN-LOG-05")]
 async fn a_conversation_is_the_same_with_and_without_the_log() {
     let everything = json!({ "level": "debug", "includeToolArgs": true });
@@ -179,8 +178,10 @@ async fn a_conversation_is_the_same_with_and_without_the_log() {
     assert_eq!((lines.len(), no_lines.len()), (16, 0));
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn a_wrong_config_is_refused() {
-    let error = Chat::with::<Logging>(json!({ "level": "loud" })).start().await.unwrap_err();
+    let config = json!({ "level": "loud" });
+    let chat = Chat::builder().agent(|agent| agent.plugin("logging", "logging", config));
+    let error = chat.start().await.unwrap_err();
     assert_eq!((error.code(), error.part()), (&ErrorCode::EXT_CONFIG, Some("config")));
 }
