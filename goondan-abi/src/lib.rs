@@ -21,7 +21,7 @@
 //!
 //! # Layout
 //! - `table`: the contract, every type that host and library share
-//! - `panic`, `bytes`, `waker`, `pool`, `future`, `json_map`: what both sides build on the contract
+//! - `panic`, `bytes`, `waker`, `pool`, `future`, `json_map`: the common parts of both sides
 //! - `guest`: the side of the library
 //! - `host`: the side of the program
 #![cfg_attr(docsrs, feature(doc_cfg))]

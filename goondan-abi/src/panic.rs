@@ -8,7 +8,7 @@ pub(crate) fn catch_or_log<T>(what: &str, work: impl FnOnce() -> T) -> Option<T>
     match catch(work) {
         Ok(value) => Some(value),
         Err(text) => {
-            // The subscriber itself may be what panicked, and may panic again.
+            // The panic may be the subscriber's own, and may panic again.
             let _ = catch(|| tracing::error!(target: "goondan::extension", "{what} panicked: {text}"));
             None
         }

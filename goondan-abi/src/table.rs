@@ -15,8 +15,8 @@
 //!   cannot report it returns its most harmless value.
 //! - A handle is opaque to the side that did not create it.
 //! - Contexts and results do not cross as a whole: JSON is used for the single fields that are read or written.
-//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores what
-//!   it does not know, and passes it on unchanged in what it writes back.
+//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores
+//!   members that it does not know, and passes them on unchanged when it writes back.
 
 use core::ffi::c_void;
 
@@ -267,8 +267,9 @@ pub struct HostTable {
     /// another secret with it.
     pub secret_forget: unsafe extern "C" fn(secret: *mut c_void),
 
-    /// Writes what the extension may ask about its conversation as JSON: `extension`, `agent`, `instance`, `workspace`
-    /// (or null), `bundleRoot` (or null), `inspect`, `conversation`, `extensions` (`name`, `declared`, `version`).
+    /// Writes the facts about its conversation that an extension may ask for, as JSON: `extension`, `agent`,
+    /// `instance`, `workspace` (or null), `bundleRoot` (or null), `inspect`, `conversation`, `extensions` (`name`,
+    /// `declared`, `version`).
     pub extension_info: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
     /// Writes a log line of an extension. `level`: 1 error, 2 warning, 3 info, 4 debug. `fields` is a JSON object.
     pub extension_log: unsafe extern "C" fn(handle: *const c_void, level: u32, text: Text, fields: Text),
@@ -323,7 +324,7 @@ pub struct HostTable {
     /// read, and are written before `run_next`: `holdStream` of a step, which is `true`, holds the pieces of the answer
     /// until the outermost layer has returned; `answer` of a step, the content of a message, is taken instead of asking
     /// the model, and `answer` of a tool call, a reply as in a buffer with [`REPLY`], instead of running the handler;
-    /// `project` of a step, a message event, edits what the model is sent in this step alone.
+    /// `project` of a step, a message event, edits the request of this step alone.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Returns the revision of the field `toolCatalog` of a step, or 0. As long as it is the same, so is the field, in
     /// whatever step or conversation.
@@ -346,7 +347,7 @@ pub struct HostTable {
         field: Text,
         output: *mut Buffer,
     ) -> i32,
-    /// Writes what an extension added to the message at `cursor` under `key`, as JSON, or returns [`NONE`].
+    /// Writes the value that an extension added to the message at `cursor` under `key`, as JSON, or returns [`NONE`].
     pub run_message_metadata:
         unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, key: Text, output: *mut Buffer) -> i32,
     /// Applies a message event, which is JSON as in `events.jsonl`.
@@ -389,8 +390,8 @@ pub struct HostTable {
     pub result_release: unsafe extern "C" fn(kind: u32, result: *mut c_void),
 }
 
-/// The table of a host of version 1.2 or later: a [`HostTable`], and what was added behind it. A library reads an entry
-/// of it only if the `size` of the table covers it.
+/// The table of a host of version 1.2 or later: a [`HostTable`], and the entries that were added behind it. A library
+/// reads an entry of it only if the `size` of the table covers it.
 #[repr(C)]
 pub struct HostTable1_2 {
     /// The functions of version 1.0.
@@ -447,8 +448,8 @@ pub struct Transformer {
 pub struct TransformerTable {
     /// The size of this table in bytes.
     pub size: usize,
-    /// Writes the text that is told and stored of a piece, and of what was kept back before; or returns [`NONE`] if
-    /// that is the piece as it is. `kind`: 0 text, 1 reasoning.
+    /// Writes the text that is told and stored of a piece, and of the text that was kept back before; or returns
+    /// [`NONE`] if that is the piece as it is. `kind`: 0 text, 1 reasoning.
     pub piece: unsafe extern "C" fn(data: *mut c_void, kind: u32, piece: Text, output: *mut Buffer) -> i32,
     /// Writes the text that was kept back of a part of the answer, which has ended; or returns [`NONE`].
     pub end: unsafe extern "C" fn(data: *mut c_void, kind: u32, output: *mut Buffer) -> i32,
@@ -483,7 +484,7 @@ pub struct Message {
     pub text: Text,
 }
 
-/// A place in the code that writes log lines; what `tracing` calls a callsite.
+/// A place in the code that writes log lines; a callsite, in the words of `tracing`.
 #[repr(C)]
 pub struct LogPlace {
     /// The size of this structure in bytes.

@@ -29,7 +29,7 @@ pub struct Agents {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Run,
-    /// To show what extensions register.
+    /// To show the registrations of extensions.
     Inspect,
 }
 
@@ -156,7 +156,7 @@ impl Bundle {
         self.build_from(Arc::new(store), Some(libraries), Purpose::Run).await
     }
 
-    /// As [`Bundle::build_with`], for a program that runs no turn but shows what extensions register:
+    /// As [`Bundle::build_with`], for a program that runs no turn but shows the registrations of extensions:
     /// [`InitContext::inspect`](goondan_core::InitContext::inspect) is true. Conversations are in memory.
     ///
     /// # Errors

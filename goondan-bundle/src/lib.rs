@@ -15,7 +15,7 @@
 //! - `resource`: the typed resources
 //! - `check`: whether their extensions exist, fit and can be ordered; warnings
 //! - `bundle`: all of it together
-//! - `capability`: what its agents can do outside of their conversations
+//! - `capability`: the abilities of its agents outside of their conversations
 //! - `own_files`: the files that it is made of
 //! - `build`: from a bundle to agents
 //! - `plugins`: the libraries that `goondan-abi` loads

@@ -28,7 +28,7 @@ pub struct LibraryEntry {
 
 /// Inspects and loads the libraries that a bundle names. With the feature `plugins`, `Plugins` implements it.
 pub trait Libraries: Send + Sync {
-    /// Checks that the library can be loaded and holds the extension. Returns what the extension declares.
+    /// Checks that the library can be loaded and holds the extension. Returns the declaration of the extension.
     ///
     /// # Errors
     /// `E_EXT_LOAD` or `E_EXT_COMPAT`, with the remedy.

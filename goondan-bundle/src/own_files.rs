@@ -10,7 +10,7 @@ use crate::bundle::Bundle;
 use crate::capability::files_of_commands;
 use crate::resource::ExtensionRef;
 
-/// The files that decide what the agents of a bundle run, as far as they are found.
+/// The files that decide which code the agents of a bundle run, as far as they are found.
 pub(crate) struct OwnFiles<'a> {
     bundle: &'a Bundle,
     /// The root without links.

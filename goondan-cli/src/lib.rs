@@ -12,12 +12,12 @@
 //! In the order of the data:
 //!
 //! - `args`: the command line and its help texts.
-//! - `log`: the log on standard error, and what a panic prints.
+//! - `log`: the log on standard error, and the text of panics.
 //! - `memory`: keeps the keys in the memory of the process from other processes.
 //! - `commands`: one module for each subcommand.
 //!   - `run`: holds a conversation, on a terminal or non-interactively. `goondan-host` keeps its bundle running.
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
-//!   - `capabilities`, `trust`: what a bundle can do, and the agreement to it.
+//!   - `capabilities`, `trust`: the abilities of a bundle, and the agreement to them.
 //!   - `instance`: stored conversations.
 //!   - `changeset`: the changes that agents make or propose.
 //!   - `new`: a crate for a new extension.

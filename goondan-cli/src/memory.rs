@@ -4,7 +4,7 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// Lets no process without the rights of an administrator read the memory and the environment of this one, and leaves
-/// no core file. Processes that it starts are not concerned. Returns what could not be done, for the log.
+/// no core file. Processes that it starts are not concerned. Returns the failures, for the log.
 pub(crate) fn protect() -> Vec<String> {
     let mut unprotected = Vec::new();
     #[cfg(target_os = "linux")]

@@ -60,8 +60,8 @@ pub enum Verdict {
         /// Why; the model reads it.
         reason: String,
     },
-    /// The call runs, with a secret value that is not stored: what a store has of such a decision. It counts for nothing,
-    /// since its value is lost with the process: the question is asked again.
+    /// The call runs, with a secret value that is not stored: the stored form of such a decision. It counts for
+    /// nothing, since its value is lost with the process: the question is asked again.
     // ASK-04
     Withheld,
 }

@@ -11,7 +11,7 @@ pub mod panic {
     pub use crate::panic::{CatchPanics, catch, catch_panics, drop_guarded, message};
 }
 
-/// Masking of secrets in what leaves the process.
+/// Masking of secrets in all that leaves the process.
 pub mod secret {
     pub use crate::secret::{any, mask, mask_json, mask_members, mask_text};
 }

@@ -6,20 +6,20 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `name`, `error`, `secret`, `depth`, `size`, `bundle_file`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, what limits of size count, files that are not trusted, the logger |
+//! | `name`, `error`, `secret`, `depth`, `size`, `bundle_file`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, the measure of limits of size, files that are not trusted, the logger |
 //! | `conversation` | messages, message events, the conversation and its view |
 //! | `question` | questions about tool calls, and the calls that wait |
 //! | `event` | input events, bus events, runtime events |
 //! | `decision` | decisions about calls that wait |
-//! | `model_call` | the options of a model call, what is known of a model |
+//! | `model_call` | the options of a model call, facts about models |
 //! | `peers` | requests to other agents and to models |
 //! | `tool` | tools, the catalog of a step, handlers |
 //! | `crossing` | values that may be in another binary |
 //! | `pipeline` | the kinds of middleware, contexts, `Next`, chains, results |
-//! | `extension` | descriptors, the handle through which an extension registers and acts, what `#[init]` can ask |
+//! | `extension` | descriptors, the handle through which an extension registers and acts, the context of `#[init]` |
 //! | `authoring` | the traits and functions that macro expansions call |
-//! | `host` | what the runtime uses of all these beyond the facade |
-//! | `linkage` | what `goondan-abi` uses |
+//! | `host` | the members of all these for the runtime alone |
+//! | `linkage` | the members for `goondan-abi` |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The example of the README compiles.

@@ -332,7 +332,7 @@ fn check_trace_id(text: &str) -> Result<()> {
         .suggest("use 32 lower-case hexadecimal digits that are not all zero"))
 }
 
-/// The error for `text`, which is not a legal name of a `what`; `why` is the part of the grammar that it breaks.
+/// The error for `text`, which is not a legal name of this kind; `why` is the part of the grammar that it breaks.
 fn name_error(code: ErrorCode, what: &str, text: &str, why: &'static str) -> Error {
     Error::new(code, format!("`{text}` is not a legal {what} name")).suggest(why)
 }

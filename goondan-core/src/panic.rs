@@ -1,9 +1,9 @@
 //! The border around the code of extensions: catches panics while it runs, while its values are dropped, and while the
 //! payload of a panic is dropped.
 //!
-//! What extensions return and capture is dropped inside of this border too, because its `Drop` is their code. One case
-//! is beyond it: a value that panics in its `drop` while another panic unwinds through its owner. Then Rust aborts the
-//! process.
+//! The values that extensions return and capture are dropped inside of this border too, because their `Drop` is foreign
+//! code. One case is beyond it: a value that panics in its `drop` while another panic unwinds through its owner. Then
+//! Rust aborts the process.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -15,8 +15,8 @@ use pin_project_lite::pin_project;
 
 /// Runs `work`, and returns its value or the message of its panic.
 ///
-/// Unwind safety is asserted: what `work` borrowed is dropped together with the call that failed, is guarded by a lock,
-/// or belongs to the turn, whose invariants hold after every single call.
+/// Unwind safety is asserted: all that `work` borrowed is dropped together with the call that failed, is guarded by a
+/// lock, or belongs to the turn, whose invariants hold after every single call.
 ///
 /// # Errors
 /// The message of the panic.

@@ -28,21 +28,21 @@ const MAX_WORDS: usize = 120;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Presentation {
-    /// One line that says what the call does. Of more than 200 characters, the first ones are shown.
+    /// One line about the effect of the call. Of more than 200 characters, the first ones are shown.
     #[serde(default)]
     pub line: String,
     /// Outcome of the call, `None` before its end. If a presenter returns none for a call that has ended, the runtime
     /// derives one from the status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
-    /// Output for people, such as the text that a command wrote. Defaults to the output for the model. Runtime events do
-    /// not have it; the stream of the turn has it as `TurnUpdate::Output`.
+    /// Output for people, such as the text that a command wrote. Defaults to the output for the model. Runtime events
+    /// do not have it; the stream of the turn has it as `TurnUpdate::Output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
-/// Outcome of a tool call for people. It does not change the result for the model: a command that ended with exit code 2
-/// has run, and has failed for a person.
+/// Outcome of a tool call for people. It does not change the result for the model: a command that ended with exit
+/// code 2 has run, and has failed for a person.
 ///
 /// ```
 /// use goondan::tool::ToolOutcome;
@@ -63,12 +63,12 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
-    /// The call did what it was asked for.
+    /// The call did its work.
     pub fn ok(words: impl Into<String>) -> Self {
         Self { failed: false, words: words.into() }
     }
 
-    /// The call did not do what it was asked for.
+    /// The call did not do its work.
     pub fn failed(words: impl Into<String>) -> Self {
         Self { failed: true, words: words.into() }
     }
@@ -147,7 +147,7 @@ fn is_seen(char: char) -> bool {
 /// Returns the text in one line of at most `limit` characters.
 pub(crate) fn in_one_line(text: &str, limit: usize) -> String {
     let masked = mask(text);
-    // As many words as there may be characters: what is behind them is not looked at.
+    // As many words as there may be characters: words behind them are not looked at.
     let words = masked.split_whitespace().take(limit + 1);
     let mut line = String::new();
     for word in words {
@@ -181,7 +181,7 @@ fn start_of(arg: &Value) -> String {
     match arg {
         Value::String(text) => text.chars().take(MAX_LINE + 1).collect(),
         other => {
-            // A character has at most four bytes. What ends the writing is that there is no room.
+            // A character has at most four bytes. The writing ends when there is no room.
             let mut start = [0; 4 * (MAX_LINE + 1)];
             let mut left = &mut start[..];
             let _ = serde_json::to_writer(&mut left, other);

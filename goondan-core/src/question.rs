@@ -234,7 +234,7 @@ impl Question {
         Self::new(text).expecting_schema(json!({ "type": "string", "format": "password", "writeOnly": true }))
     }
 
-    /// A question that lets the person open an address, and that is answered when they have done what is to be done
+    /// A question that lets the person open an address, and that is answered when they have done their part
     /// there.
     // ASK-04
     pub fn for_address(text: impl Into<String>, url: impl Into<String>) -> Self {
@@ -276,7 +276,7 @@ impl Question {
         let is_plain = |property: &Value| !has_secret(property) && property.get("$ref").is_none();
         let mut secrets = Vec::new();
         match (value, schema.get("properties").and_then(Value::as_object)) {
-            // Of what is deeper in a form, all texts.
+            // Of the deeper levels of a form, all texts.
             (Value::Object(members), Some(properties)) => {
                 let of_secret = members.iter().filter(|(name, _)| !properties.get(*name).is_some_and(is_plain));
                 of_secret.for_each(|(_, member)| add_texts(member, &mut secrets));
@@ -359,7 +359,7 @@ impl Question {
         self
     }
 
-    /// Sets what another input of a person does meanwhile.
+    /// Sets the effect of another input of a person meanwhile.
     #[must_use]
     pub fn on_input(mut self, on_input: OnInput) -> Self {
         self.on_input = on_input;
@@ -389,7 +389,7 @@ impl QuestionId {
     }
 }
 
-/// A question, and what has asked it.
+/// A question, and the asker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -435,15 +435,15 @@ pub struct Wait {
     pub call: ToolCallId,
     /// Its tool, by the full name.
     pub tool: String,
-    /// The arguments with which it would run. What is approved is the whole of them.
+    /// The arguments with which it would run. The whole of them is approved.
     pub args: Map<String, Value>,
     /// The call as it is presented to people.
     #[serde(default)]
     pub presentation: Presentation,
     /// The questions about it.
     pub questions: Vec<AskedQuestion>,
-    /// More about what it would do, such as the difference of a file, in the order in which layers have
-    /// [shown](crate::ToolCallContext::show) it. It is a part of what is approved.
+    /// More about its effect, such as the difference of a file, in the order in which layers have
+    /// [shown](crate::ToolCallContext::show) it. It is a part of the approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<Shown>,
     /// When it was asked.

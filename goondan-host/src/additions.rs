@@ -7,8 +7,8 @@ use std::path::Path;
 use goondan_bundle::{Bundle, Capabilities, Entry, Libraries};
 use goondan_core::Result;
 
-/// Returns what `new` can do that `running` cannot. No library is loaded but those that the agents of `running` use,
-/// also as other builds; of others, only their packed schemas are known.
+/// Returns the abilities that `new` has and `running` has not. No library is loaded but those that the agents of
+/// `running` use, also as other builds; of others, only their packed schemas are known.
 ///
 /// # Errors
 /// As [`Capabilities::of`], and those of libraries that cannot be loaded.

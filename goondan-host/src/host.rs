@@ -45,7 +45,7 @@ pub(crate) struct Current {
 pub enum Drained {
     /// Every turn has ended, and every conversation is closed.
     Closed,
-    /// Turns still run. They are cancelled when their callers or the runtime drop them; what they recorded is kept.
+    /// Turns still run. They are cancelled when their callers or the runtime drop them; their records are kept.
     TimedOut,
 }
 
@@ -90,7 +90,7 @@ impl Host {
         observers.push(observer);
     }
 
-    /// Makes `new` what the host has, and lets the observers watch the agents that it adds.
+    /// Makes `new` the agents of the host, and lets the observers watch the agents that it adds.
     pub(crate) fn replace(&self, new: Arc<Current>) {
         let observers = self.inner.observers.lock();
         let old = self.current();

@@ -43,7 +43,7 @@
 //! - `turns`: the turns in the background
 //! - `questions`: the questions that handlers wait for the answers to
 //! - `files`: files that change
-//! - `additions`: what a changed bundle adds
+//! - `additions`: the additions of a changed bundle
 //! - `reloader`: reloads
 
 // The example of the README compiles.

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use crate::host::{Current, Host};
 use crate::race::{Either, race};
 
-/// The live questions of all agents of a host, also of those that a reload adds. As long as there is one, a person can be
-/// asked. [`Host::questions`] returns it.
+/// The live questions of all agents of a host, also of those that a reload adds. As long as there is one, a person
+/// can be asked. [`Host::questions`] returns it.
 pub struct HostQuestions {
     current: watch::Receiver<Arc<Current>>,
     questions: LiveQuestions,
@@ -20,7 +20,7 @@ pub struct HostQuestions {
 
 impl Host {
     /// Subscribes to the live questions of all agents:
-    /// [`Agent::subscribe_questions`](goondan_runtime::Agent::subscribe_questions) says what they are.
+    /// [`Agent::subscribe_questions`](goondan_runtime::Agent::subscribe_questions) describes them.
     pub fn questions(&self) -> HostQuestions {
         let mut questions = HostQuestions { current: self.inner.current.subscribe(), questions: LiveQuestions::new() };
         questions.follow();

@@ -24,9 +24,9 @@ use crate::race::{Either, race};
 /// A server runs [`Reloader::serve`] in a task, a program that runs one turn after the other uses
 /// [`Reloader::changed`] between them and [`Reloader::while_running`] meanwhile.
 ///
-/// A reload changes what agents say and how they work. It does not let them do more outside: a bundle that adds a
-/// command, a library, a host or a directory is not taken, and [`OpenError::Adds`] says what it adds. After a person
-/// has agreed, [`Reloader::accept`] takes it. A new build of a library that is in use is no addition.
+/// A reload changes the words of agents and their way of working. It does not let them do more outside: a bundle that
+/// adds a command, a library, a host or a directory is not taken, and [`OpenError::Adds`] lists the additions. After
+/// a person has agreed, [`Reloader::accept`] takes it. A new build of a library that is in use is no addition.
 // TREE-01
 pub struct Reloader {
     host: Host,
@@ -74,7 +74,7 @@ impl Host {
     }
 
     /// Reads the bundle again and replaces the agents by those that it describes, if they can do nothing more than now
-    /// but what is `accepted`. Turns that run continue with their next step on them.
+    /// but those that are `accepted`. Turns that run continue with their next step on them.
     async fn reload(&self, accepted: &Capabilities) -> Result<HostReload, OpenError> {
         let bundle = self.inner.source.read_bundle()?;
         for agent in self.inner.instances.agents() {
@@ -152,12 +152,13 @@ impl Reloader {
         }
     }
 
-    /// Returns what the last reload would have added; nothing if it was taken.
+    /// Returns the additions of the last reload; nothing if it was taken.
     pub fn waiting(&self) -> &Capabilities {
         &self.waiting
     }
 
-    /// Reloads with what [`Reloader::waiting`] returns. If the bundle has changed again and adds more, that waits.
+    /// Reloads with the additions that [`Reloader::waiting`] returns. If the bundle has changed again and adds more,
+    /// that waits.
     ///
     /// ```
     /// use goondan::host::{OpenError, Reloader};

@@ -9,8 +9,8 @@ use goondan_runtime::CassetteMode;
 
 use crate::error::OpenError;
 
-/// Where a host reads its bundle, at first and for each reload, and what it is checked against: the extensions that are
-/// linked into this program and, with [`Source::libraries`], those in libraries.
+/// Where a host reads its bundle, at first and for each reload, and the things it is checked against: the extensions
+/// that are linked into this program and, with [`Source::libraries`], those in libraries.
 #[derive(Clone)]
 pub struct Source {
     path: PathBuf,
@@ -33,14 +33,14 @@ impl Source {
         self
     }
 
-    /// Sets what all models do with their cassettes, whatever the bundle says.
+    /// Sets whether all models record or play their cassettes, whatever the bundle says.
     #[must_use]
     pub fn cassettes(mut self, mode: CassetteMode) -> Self {
         self.cassettes = Some(mode);
         self
     }
 
-    /// Sets what loads the libraries that the bundle names. Without it, such a bundle cannot be opened.
+    /// Sets the loader of the libraries that the bundle names. Without it, such a bundle cannot be opened.
     #[must_use]
     pub fn libraries(mut self, libraries: impl Libraries + 'static) -> Self {
         self.libraries = Some(Arc::new(libraries));

@@ -1,4 +1,4 @@
-//! Answers that are values: how a model is asked for one, and what is wrong with an answer.
+//! Answers that are values: how a model is asked for one, and the faults of an answer.
 // VALUE-01
 
 use goondan_core::{
@@ -47,7 +47,7 @@ impl AwaitedValue {
         self.format.at_most
     }
 
-    /// Chooses how `model` is asked for the value by `request`. What layers have chosen themselves stays.
+    /// Chooses how `model` is asked for the value by `request`. A choice of layers stays.
     pub(crate) fn choose(&self, model: &dyn Model, request: &ModelRequest<'_>) -> ValueBy {
         let is_chosen = |options: &ModelOptions| options.response_format.is_some() || options.tool_choice.is_some();
         match request.options().is_some_and(is_chosen) {
@@ -122,7 +122,7 @@ impl AwaitedValue {
     /// Returns the JSON text of the value in an answer.
     ///
     /// # Errors
-    /// The words for the model that say what is wrong with it.
+    /// The words for the model about the fault.
     pub(crate) fn read(&self, text: &str) -> std::result::Result<String, String> {
         let (json, value) = read(text)?;
         let member = value.as_object().filter(|members| self.is_member && members.len() == 1);

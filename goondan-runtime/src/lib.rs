@@ -10,14 +10,14 @@
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
 //! | `live` | live questions, and deadlines that stand still while one is open |
-//! | `ports` | what others implement: models and their providers, stores, routers, observers |
+//! | `ports` | the traits that others implement: models and their providers, stores, routers, observers |
 //! | `models` | a model that plays a script, and one that records another |
 //! | `state` | extension state while a conversation is open |
 //! | `memory_store` | the store in memory |
 //! | `bus` | the event bus of a conversation |
 //! | `registry` | the tools that extensions have registered |
 //! | `peers` | requests to other agents, and their answers |
-//! | `policy`, `spec` | what an agent is made of |
+//! | `policy`, `spec` | the parts of an agent |
 //! | `attach` | extensions in one conversation: registering, becoming active, cleaning up |
 //! | `turn` | one turn: the turn machine and its driver, steps, tool calls |
 //! | `instance` | one conversation: its handle, its queue, opening and closing |

@@ -13,7 +13,7 @@ use crate::ports::queue::Queue;
 use crate::ports::router::AgentCall;
 use crate::ports::store::{EventDigest, InstanceId, TurnOutcome};
 
-/// Keeps events in memory, for tests and for programs that need not keep what they accept.
+/// Keeps events in memory, for tests and for programs that need not keep the events they accept.
 #[derive(Debug, Default)]
 pub struct MemoryQueue {
     waiting: Lock<Waiting>,

@@ -45,7 +45,8 @@ impl Default for Workdirs {
 
 impl Drop for Workdirs {
     fn drop(&mut self) {
-        // Most often no tool created one. What cannot be removed is left to the system's cleaning of temporary files.
+        // Most often no tool created one. A directory that cannot be removed is left to the system's cleaning of
+        // temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -311,7 +312,7 @@ enum OpenTurn {
 }
 
 impl OpenTurn {
-    /// Returns what is known of the turn. Its facts are found here only, because most turns are committed.
+    /// Returns the record of the turn. Its facts are found here only, because most turns are committed.
     fn interrupted(self, records: impl Iterator<Item = TurnRecord>) -> Interrupted {
         let mut interrupted = match self {
             Self::Begun { turn, event, digest, info } => {

@@ -17,7 +17,7 @@ pub(crate) struct ToolRegistry {
     tools: IdMap<ToolName, Arc<Tool>>,
 }
 
-/// The handler of a tool, and what checks, limits and logs its calls.
+/// The handler of a tool, and the parts that check, limit and log its calls.
 pub(crate) struct Tool {
     pub(crate) handler: Arc<dyn ToolHandler>,
     pub(crate) schema: Option<Arc<Schema>>,
@@ -51,7 +51,7 @@ pub(crate) struct SharedTools {
     unchecked: Lock<HashSet<ToolName>>,
 }
 
-/// The item of a tool, and what checks the arguments of its calls.
+/// The item of a tool, and the validator of the arguments of its calls.
 #[derive(Clone)]
 pub(crate) struct Described {
     pub(crate) item: Arc<ToolItem>,
@@ -78,7 +78,7 @@ impl SharedTools {
         }
         let described = Described { schema: self.schema_of(&item)?, item };
         let known = items.entry(described.item.name.clone()).or_default();
-        // What no instance has any more was replaced: an item that never changes is the only one of its name.
+        // An item that no instance has any more was replaced: an item that never changes is the only one of its name.
         known.retain(|known| Arc::strong_count(&known.item) > 1);
         if known.len() < VARIANTS {
             known.push(described.clone());

@@ -46,7 +46,7 @@ struct State {
     waiting: VecDeque<Waiting>,
     /// The number of them that are sent now.
     due: usize,
-    /// Whether a thread tells them. It tells too what becomes due meanwhile, so that the order is kept.
+    /// Whether a thread tells them. It tells those too that become due meanwhile, so that the order is kept.
     is_telling: bool,
     has_timer: bool,
     /// The number that had no room.
@@ -67,12 +67,12 @@ impl State {
         self.since.is_some_and(|since| since.elapsed() < INTERVAL)
     }
 
-    /// Makes due what waits.
+    /// Makes the waiting ones due.
     fn end_interval(&mut self) {
         (self.since, self.at_once, self.due) = (Some(Instant::now()), 0, self.waiting.len());
     }
 
-    /// Takes what is to be told next: behind everything that waited, how many had no room.
+    /// Takes the ones to be told next: behind everything that waited, how many had no room.
     fn next_due(&mut self) -> Option<Waiting> {
         if self.due > 0 {
             self.due -= 1;
@@ -97,7 +97,7 @@ impl Showing {
         self.state.lock().watching = Some(watching);
     }
 
-    /// Tells what waits: the turn ends.
+    /// Tells the waiting ones: the turn ends.
     pub(crate) fn flush(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if !state.waiting.is_empty() {
@@ -124,7 +124,7 @@ impl Showing {
         self.tell_later();
     }
 
-    /// Tells what waits, if the interval is over.
+    /// Tells the waiting ones, if the interval is over.
     fn tell_if_over(&self) {
         let mut state = self.state.lock();
         if !state.is_in_interval() {
@@ -134,7 +134,7 @@ impl Showing {
         }
     }
 
-    /// Counts what has no room. It is not cleaned, which costs time for long texts.
+    /// Counts the ones without room. It is not cleaned, which costs time for long texts.
     fn leaves_out(&self, extension: &ExtensionName, shown: &Shown) -> bool {
         let mut state = self.state.lock();
         // A flood of notes leaves room for the newest list.
@@ -149,7 +149,7 @@ impl Showing {
 
     fn add(&self, new: Waiting) {
         let mut state = self.state.lock();
-        // What is due is on its way.
+        // The due ones are on their way.
         let due = state.due;
         let ExtensionShown { extension, shown, .. } = &new.shown;
         if let Some(old) = state.waiting.iter_mut().skip(due).find(|old| is_replaced(old, extension, shown)) {
@@ -163,7 +163,7 @@ impl Showing {
         }
     }
 
-    /// Tells what is due, in order; `to_end` also beyond the room that there is.
+    /// Tells the due ones, in order; `to_end` also beyond the room that there is.
     fn tell(&self, to_end: bool) {
         loop {
             let mut state = self.state.lock();
@@ -193,7 +193,7 @@ impl Showing {
         }
     }
 
-    /// Tells what waits at the end of the interval, if something does.
+    /// Tells the waiting ones at the end of the interval, if there are some.
     fn tell_later(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if state.waiting.is_empty() || state.has_timer {

@@ -34,7 +34,7 @@ pub(super) struct AgentSpec {
     pub(super) router: Option<Arc<dyn Router>>,
     /// The facts about the program that `#[init]` receives.
     pub(super) opening: Opening,
-    /// Masked as long as this exists. The last field: what has them is dropped before.
+    /// Masked as long as this exists. The last field: all that has them is dropped before.
     pub(super) _secrets: Vec<Secret>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Opening {
     pub(super) bundle_files: Arc<BundleFiles>,
     /// The environment variables that hold secrets, sorted.
     pub(super) secret_variables: Arc<[String]>,
-    /// They are opened only to show what extensions register.
+    /// They are opened only to show the registrations of extensions.
     pub(super) inspect: bool,
 }
 
@@ -82,7 +82,7 @@ pub enum Covers {
     /// The agent that has it.
     #[default]
     Agent,
-    /// Also the agents that this one asks, and those that they ask: what is sent to an agent without the extension is
+    /// Also the agents that this one asks, and those that they ask: a request to an agent without the extension is
     /// refused with `E_GUARD_GAP`.
     Reachable,
     /// The agents of a swarm. Moreover, its layers lie outside of all layers of others, whatever their priorities.
@@ -102,7 +102,7 @@ impl ExtensionSpec {
 }
 
 impl AgentSpec {
-    /// Adds the guards that cover what the agent asks to those that cover the agent.
+    /// Adds the guards that cover the agents it asks to those that cover the agent.
     // GUARD-01
     pub(super) fn add_guards(&self, guards: &mut Vec<ExtensionName>) {
         for extension in self.extensions.iter().filter(|extension| extension.covers_others()) {

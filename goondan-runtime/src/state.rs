@@ -104,7 +104,7 @@ impl States {
             if new.changed {
                 new.before = old.before.or(new.before.take());
             } else {
-                // Keep what was set after the copy was made.
+                // Keep values that were set after the copy was made.
                 *new = old;
             }
         }

@@ -12,7 +12,7 @@ use crate::bus::QUEUE;
 /// Something that happened while a turn ran. [`TurnStream::next`](crate::TurnStream::next) returns it.
 ///
 /// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has
-/// what counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one
+/// the truth. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one
 /// piece, after the events of the step's tool calls.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -26,7 +26,7 @@ pub enum TurnUpdate {
         /// The piece.
         text: String,
     },
-    /// A piece of what the model thinks before it answers.
+    /// A piece of the model's thoughts before it answers.
     Reasoning {
         /// The index of the step.
         step: u32,
@@ -84,7 +84,7 @@ pub enum TurnUpdate {
         call: ToolCallId,
         /// The output, or the error.
         text: String,
-        /// Whether the presenter of the tool made it; otherwise it is what the model reads.
+        /// Whether the presenter of the tool made it; otherwise it is the text that the model reads.
         by_presenter: bool,
     },
     /// Something that an extension shows to the person. A status or a list takes the place of the one that
@@ -112,8 +112,8 @@ pub enum TurnUpdate {
 }
 
 /// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
-/// no more than one poll has sent, and a bounded number of what others send besides: events of the bus, and what
-/// extensions show.
+/// no more than one poll has sent, and a bounded number of those that others send besides: events of the bus, and
+/// those that extensions show.
 #[derive(Clone)]
 pub(crate) struct UpdateSender {
     updates: UnboundedSender<TurnUpdate>,

@@ -1,4 +1,4 @@
-//! Who sends a request, and what of it that principal may see.
+//! The sender of a request, and its conversations.
 // SERVE-03
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Caller {
         self.grant.as_ref().is_none_or(|grant| grant.has_key(key))
     }
 
-    /// Returns what all keys of the principal's conversations begin with.
+    /// Returns the prefix of all keys of the principal's conversations.
     pub(crate) fn beginning(&self) -> &str {
         self.grant.as_ref().map(|grant| grant.beginning()).unwrap_or_default()
     }

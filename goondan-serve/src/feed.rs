@@ -42,7 +42,7 @@ struct Watcher {
     missed: Arc<AtomicU64>,
 }
 
-/// Receives what the turns of a conversation tell.
+/// Receives the updates of the turns of a conversation.
 pub(crate) struct Feed {
     updates: Receiver<Received>,
     /// The number of updates that have been left out since the newest that waits.
@@ -95,7 +95,7 @@ impl Drop for Feed {
 }
 
 impl Feeds {
-    /// Returns a receiver of what the turns of a conversation tell after this call.
+    /// Returns a receiver of the updates of the turns of a conversation after this call.
     pub(crate) fn watch(self: &Arc<Self>, instance: InstanceId) -> Feed {
         let (sender, updates) = channel(WAITING);
         let missed = Arc::default();

@@ -23,7 +23,7 @@ pub(crate) trait FrontEnd: Send + 'static {
     /// Adds the events that tell this.
     fn tell(&mut self, told: Told<'_>, events: &mut Vec<Value>);
 
-    /// Returns what ends a stream, if something does.
+    /// Returns the last event of a stream, if there is one.
     fn last(&self) -> Option<Event> {
         None
     }
@@ -40,7 +40,7 @@ pub(crate) enum Told<'u> {
     Piece(&'u Streamed, &'u str),
     PartEnded(&'u Streamed),
     File(&'u FilePart),
-    /// The answer of the step begins again, for this reason: what was told of it is void.
+    /// The answer of the step begins again, for this reason: the part that was told is void.
     Restarted(&'u str),
     /// A call runs, or a person is asked about it.
     Called {
@@ -93,7 +93,7 @@ pub(crate) struct Teller<F> {
     prefix: String,
     has_started: bool,
     in_step: bool,
-    /// Set while what is told again before the first step is in the front end already.
+    /// Set while the updates that are told again before the first step are in the front end already.
     skips: bool,
     /// The step of the newest answer that was told by its message, and that message.
     told: Option<String>,
@@ -209,7 +209,7 @@ impl<F: FrontEnd> Teller<F> {
         format!("{}{step}-{part}-{}", self.prefix, self.restarts)
     }
 
-    /// Takes back what was told of the answer.
+    /// Takes back the part of the answer that was told.
     fn restart(&mut self, reason: &str, events: &mut Vec<Value>) {
         self.tell(Told::Restarted(reason), events);
         self.answer = Answer::default();
@@ -279,7 +279,7 @@ impl<F: FrontEnd> Teller<F> {
         }
     }
 
-    /// Takes in the calls of an answer, and tells of it what was not streamed.
+    /// Takes in the calls of an answer, and tells the part of it that was not streamed.
     fn answered(&mut self, message: &Message, events: &mut Vec<Value>) {
         self.calls.answer(message);
         if let Source::Assistant { step_id } = message.source() {

@@ -3,7 +3,7 @@
 //! [`Service`].
 //!
 //! A turn belongs to its event, and not to its connection: a client may go away and come back, and others may watch.
-//! What it tells is kept for five minutes after its end.
+//! Its updates are kept for five minutes after its end.
 //!
 //! # Layout
 //! Each module uses only those above it in this list.
@@ -12,7 +12,7 @@
 //! - `tokens`: who may use a service
 //! - `problem`: errors as HTTP says them
 //! - `agents`: the agents that are served
-//! - `log`: what a turn tells
+//! - `log`: the updates of a turn
 //! - `watch`: a log as server-sent events
 //! - `feed`: all turns of a conversation
 //! - `turns`: the turns that run

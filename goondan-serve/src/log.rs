@@ -21,7 +21,7 @@ struct State {
     entries: Vec<Entry>,
     next: u64,
     bytes: usize,
-    /// The number of the newest message of the model, which has what the pieces before it have told.
+    /// The number of the newest message of the model, which has the text of the pieces before it.
     newest_answer: u64,
     /// Up to which number pieces are left out.
     left_out: u64,
@@ -110,7 +110,7 @@ impl Log {
         self.changed.send_replace(());
     }
 
-    /// Returns what the log has from the number `from` on.
+    /// Returns the entries from the number `from` on.
     pub(crate) fn read(&self, from: u64) -> Read {
         let state = self.state.lock();
         let at = state.entries.partition_point(|entry| entry.number < from);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::tokens::Right;
 
-/// An error, and the status that says what kind of error it is.
+/// An error, and the status of its kind.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,

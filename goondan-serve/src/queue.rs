@@ -111,7 +111,7 @@ async fn answer(service: Service, queue: Arc<dyn Queue>, call: AgentCall) {
             tracing::error!(turn = %id.event, "a queued turn is given up: {problem:?}");
             TurnOutcome::failed(id.event.clone(), problem.error())
         }
-        // What was accepted is answered once the store, or an extension, is back.
+        // An accepted event is answered once the store, or an extension, is back.
         Err(problem) => {
             tracing::warn!(turn = %id.event, "a queued turn cannot begin: {problem:?}");
             sleep(if problem.may_pass() { AWAY } else { BROKEN }).await;

@@ -1,4 +1,4 @@
-//! The JSON of types of other crates, for `/openapi.json`. Tests check what is sent against it.
+//! The JSON of types of other crates, for `/openapi.json`. Tests check responses against it.
 #![expect(dead_code, reason = "these types are read by schemars alone")]
 
 use std::collections::HashMap;

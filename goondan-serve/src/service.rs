@@ -94,7 +94,7 @@ impl Service {
     }
 
     /// Sets the store of the agents. Then outcomes of turns are known after their logs are gone, conversations are
-    /// listed, and [`resume`](Self::resume) goes on with what an earlier process left.
+    /// listed, and [`resume`](Self::resume) goes on with the turns that an earlier process left.
     #[must_use]
     pub fn store(self, store: Arc<dyn Store>) -> Self {
         self.with(|inner| inner.store = Some(store))
@@ -186,7 +186,7 @@ impl Service {
             let Some(event) = held.interrupted().await? else { continue };
             let principal = event.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|of| of.id.clone());
             let id = TurnId { agent, key, event: event.id.clone() };
-            // What is masked in the recorded event is not in its digest.
+            // Masked texts of the recorded event are not in its digest.
             let digest = held.interrupted_digest().await?;
             let start = Start { digest, principal, stream: held.run_stream(event), held };
             self.questions();
@@ -227,7 +227,7 @@ impl Service {
         self.inner.queue.as_ref()
     }
 
-    /// Returns what all turns of a conversation tell after this call.
+    /// Returns the updates of all turns of a conversation after this call.
     pub(crate) fn feed(&self, instance: InstanceId) -> Feed {
         let inner = &self.inner;
         inner.background.get_or_init(|| Background::follow(inner.agents.background(), Arc::clone(&inner.turns.feeds)));
@@ -327,7 +327,7 @@ impl Service {
         Ok(self.open_known(agent, key).await?.messages().await?)
     }
 
-    /// Returns what the store has of a conversation.
+    /// Returns the stored state of a conversation.
     ///
     /// # Errors
     /// 404 when there is none; `None` when the store cannot say.

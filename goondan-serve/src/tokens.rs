@@ -1,4 +1,4 @@
-//! Who may use a service, and for what.
+//! The principals of a service, and their rights.
 // SERVE-03
 
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use goondan_core::{AgentName, Error, ErrorCode, Result};
 use sha2::{Digest, Sha256};
 
-/// The tokens that a service accepts, and what each is good for. Only their digests are kept.
+/// The tokens that a service accepts, and the rights of each. Only their digests are kept.
 ///
 /// ```
 /// use goondan_serve::Tokens;
@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Debug, Default)]
 pub struct Tokens(Vec<Arc<Grant>>);
 
-/// A principal, its token, and what that is good for: by default everything, in the conversations whose keys begin with
+/// A principal, its token, and its rights: by default all, in the conversations whose keys begin with
 /// the name of the principal and `:`.
 ///
 /// ```
@@ -168,7 +168,7 @@ impl Grant {
         }
     }
 
-    /// Returns what the keys begin with.
+    /// Returns the prefix of the keys.
     pub(crate) fn beginning(&self) -> &str {
         let (Keys::One(beginning) | Keys::BeginningWith(beginning)) = &self.keys;
         beginning
@@ -241,7 +241,7 @@ impl Tokens {
         self.0.is_empty()
     }
 
-    /// Returns what a token is good for, if it is accepted. It takes as long for every token.
+    /// Returns the rights of a token, if it is accepted. It takes as long for every token.
     pub fn grant(&self, token: &str) -> Option<&Arc<Grant>> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;

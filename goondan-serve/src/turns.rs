@@ -101,7 +101,7 @@ impl Known {
     }
 }
 
-/// A turn, by what it answers.
+/// A turn, by the event that it answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TurnId {
     pub(crate) agent: AgentName,

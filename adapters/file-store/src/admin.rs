@@ -51,7 +51,7 @@ struct ListedMetadata {
 }
 
 impl FileStore {
-    /// Returns the content of the files in which the runtime reports what it does: lines of JSON, older ones first.
+    /// Returns the content of the files in which the runtime reports its work: lines of JSON, older ones first.
     /// They may be incomplete, and nothing else depends on them.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ impl FileStore {
         }
     }
 
-    /// Returns what an instance is doing, without opening or locking it.
+    /// Returns the status of an instance, without opening or locking it.
     ///
     /// # Errors
     /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_IO` when its directory cannot be found.

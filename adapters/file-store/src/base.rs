@@ -99,7 +99,7 @@ pub(super) fn load(
             None => Ok((loaded, None)),
         };
     }
-    // What follows the base in its file may be torn.
+    // The rest of the file behind the base may be torn.
     found.retain(|found| refused.as_ref().is_none_or(|(line, _)| *line > found.lines));
     found.sort_by_key(|found| std::cmp::Reverse((found.base.turns, found.lines)));
     let mut fitting = 0;

@@ -57,7 +57,7 @@ impl BaseFile {
         let at = self.fingerprint.bytes;
         let (path, file) = (dir.base(), self.open(dir)?);
         let failed = |error| io_error("write", &path, error);
-        // What follows is from another program and must not be overwritten. In a file that is too short, writing at
+        // The rest is from another program and must not be overwritten. In a file that is too short, writing at
         // `at` would leave a hole.
         if file.metadata().map_err(failed)?.len() != at {
             return Err(failed(std::io::Error::other("another program has changed its length")));
@@ -67,7 +67,7 @@ impl BaseFile {
         Ok(())
     }
 
-    /// Syncs what was appended, and reads the file once more, because the journal that has it too is about to go.
+    /// Syncs the appended lines, and reads the file once more, because the journal that has it too is about to go.
     ///
     /// # Errors
     /// `E_STORE_DAMAGED` when another program has changed the file.
@@ -107,7 +107,7 @@ impl BaseFile {
         Ok(())
     }
 
-    /// Writes `lines` behind what the fingerprint covers, over what is there.
+    /// Writes `lines` behind the part that the fingerprint covers, over the rest.
     fn write_tail(&mut self, dir: &InstanceDir, lines: &[u8]) -> Result<()> {
         let (at, path) = (self.fingerprint.bytes, dir.base());
         let file = self.open(dir)?;

@@ -1,4 +1,4 @@
-//! Checkpoints: what the journal holds is put into the other files, and the journal starts anew.
+//! Checkpoints: the records of the journal are put into the other files, and the journal starts anew.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use super::standing::new_journal;
 use super::state::StoredState;
 use super::{lines, state};
 
-/// The length at which a journal is full, with a base of `base` bytes: what an opening reads beside the base is little,
-/// or at most a quarter of it. If the base is complete, so that it is not written anew, half of that.
+/// The length at which a journal is full, with a base of `base` bytes: the part that an opening reads beside the base
+/// is little, or at most a quarter of it. If the base is complete, so that it is not written anew, half of that.
 pub(super) fn limit(base: u64, is_complete: bool) -> u64 {
     (256 << 10).max(base / if is_complete { 8 } else { 4 })
 }

@@ -80,7 +80,7 @@ impl JournalRecords {
         Ok(records)
     }
 
-    /// Parses every line, and keeps what can be read of a turn that is damaged. Also returns the number and the error
+    /// Parses every line, and keeps the readable part of a turn that is damaged. Also returns the number and the error
     /// of each line that is refused.
     ///
     /// # Errors
@@ -341,7 +341,7 @@ pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
     last_line(bytes).filter(is_half).map(|line| line.start).or_else(|| torn_tail(bytes))
 }
 
-/// Returns the start of the turn that is open, or of the end of the file, without parsing what is before it.
+/// Returns the start of the turn that is open, or of the end of the file, without parsing the lines before it.
 pub(super) fn open_turn_start(bytes: &[u8]) -> usize {
     let ends_turn = |line: &[u8]| [b"{\"fold\"".as_slice(), b"{\"format\""].iter().any(|start| line.starts_with(start));
     let mut end = bytes.len();

@@ -90,7 +90,7 @@ struct FileJournal {
     files: JournalFiles,
     /// Records that are not written to the events yet.
     buffer: Vec<u8>,
-    /// Instead of what depends on the base.
+    /// Instead of the length that depends on the base.
     limit: Option<u64>,
     /// The length of the events at which a checkpoint is tried again that has failed.
     not_before: u64,
@@ -119,7 +119,7 @@ impl RunningTurn {
 /// Whether the files are as the journal expects them.
 enum Health {
     Good,
-    /// The last turn is committed, but what was to be done with the other files has failed.
+    /// The last turn is committed, but the work on the other files has failed.
     Unfinished,
     /// The content of the disk is unknown after a failure, which is described here. The instance must be opened again.
     Poisoned(String),
@@ -261,7 +261,7 @@ impl FileJournal {
         Ok(())
     }
 
-    /// Puts what the journal holds into the other files, and starts a new one.
+    /// Puts the records of the journal into the other files, and starts a new one.
     fn checkpoint(&mut self) -> Result<()> {
         let (dir, files) = (&self.dir, &mut self.files);
         let (bytes, records) = if files.base.is_complete {
@@ -369,7 +369,7 @@ impl Journal for FileJournal {
     }
 
     fn close(mut self: Box<Self>) -> BoxFuture<'static, Result<()>> {
-        // What is dropped then has nothing left to write.
+        // A journal that is dropped then has nothing left to write.
         Box::pin(async move {
             if matches!(self.health, Health::Poisoned(_)) {
                 return Ok(());

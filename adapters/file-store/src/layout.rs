@@ -92,7 +92,7 @@ impl InstanceDir {
         Self { path: path.clone(), ops: FileOps::new(Arc::new(RealDisk)) }
     }
 
-    /// Returns the same directory, which stays open for what is done with it: see [`StorePath::hold`].
+    /// Returns the same directory, which stays open for work with it: see [`StorePath::hold`].
     pub(super) fn hold(&self) -> Self {
         Self { path: self.path.hold(), ops: self.ops.clone() }
     }

@@ -12,7 +12,7 @@ use super::layout::InstanceDir;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
-    /// The last one that was written. What another process wrote before it ended says nothing about now.
+    /// The last one that was written. The status of another process, from before it ended, says nothing about now.
     #[serde(skip_deserializing)]
     status: Status,
     agent_name: String,

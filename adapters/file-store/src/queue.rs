@@ -1,9 +1,9 @@
 //! `inbox.jsonl` of the workspace: events that were accepted and are not answered.
 //!
-//! A line `{"put": {…}}` is synced before an event counts as accepted. `{"done": {…}}` follows without a sync: if it is
-//! lost, the event is taken again, and has its answer already. Opening cuts off a torn last line, whose event was not
-//! reported as accepted; any other damage is an error. When most lines are of events that are done, the file is written
-//! anew.
+//! A line `{"put": {…}}` is synced before an event counts as accepted. `{"done": {…}}` follows without a sync: if it
+//! is lost, the event is taken again, and has its answer already. Opening cuts off a torn last line, whose event was
+//! not reported as accepted; any other damage is an error. When most lines are of events that are done, the file is
+//! written anew.
 // ONCE-01
 
 use std::borrow::Cow;
@@ -26,7 +26,8 @@ use super::store::FileStore;
 /// From how many lines on the file is written anew, if a quarter of them or less is of events that wait.
 const MANY_LINES: usize = 1024;
 
-/// Keeps events in a file of a workspace, next to the instances of a [`FileStore`]. It belongs to one process at a time.
+/// Keeps events in a file of a workspace, next to the instances of a [`FileStore`]. It belongs to one process at a
+/// time.
 ///
 /// Events are kept as conversations keep them: secrets are masked in them but for their text, and of the authentication
 /// only the principal is left. So they come out of the queue, in the same process too.
@@ -43,7 +44,7 @@ struct Inbox {
     /// The length up to which it is written.
     len: u64,
     lines: usize,
-    /// Whether a write has failed, so that what is on the disk is not known.
+    /// Whether a write has failed, so that the content of the disk is not known.
     has_failed: bool,
 }
 
@@ -83,8 +84,8 @@ impl FileStore {
     /// Opens the queue of this workspace. Nothing is created but its file, which is locked until the queue is dropped.
     ///
     /// # Errors
-    /// `E_STORE_LOCKED` when a process has it, `E_STORE_DAMAGED` when a line of it is not what was written, `E_STORE_IO`
-    /// when it cannot be read or made.
+    /// `E_STORE_LOCKED` when a process has it, `E_STORE_DAMAGED` when a line of it is not as it was written,
+    /// `E_STORE_IO` when it cannot be read or made.
     pub fn queue(&self) -> Result<FileQueue> {
         let (workspace, files) = (StorePath::workspace(&self.workspace), FileOps::new(self.disk()));
         files.create_dirs(&workspace)?;

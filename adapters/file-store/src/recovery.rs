@@ -50,8 +50,8 @@ impl JournalFiles {
     }
 }
 
-/// Reads the files, and takes out of them what a crash tore. It is idempotent, so a crash during recovery is recovered
-/// from in the same way.
+/// Reads the files, and takes out of them the lines that a crash tore. It is idempotent, so a crash during recovery
+/// is recovered from in the same way.
 ///
 /// # Errors
 /// Those of [`Standing::read`], and `E_EXT_STATE` for state that was changed.
@@ -93,8 +93,8 @@ pub(super) fn recover(dir: &InstanceDir, fsync: Fsync) -> Result<Recovered> {
     Ok(Recovered { messages, state: stored.values, interrupted, rewound, files, ends_line })
 }
 
-/// Cuts what a crash tore off the events, and takes out records of the open turn that this version does not know. Both
-/// are kept aside. Unknown records of committed turns stay until the next checkpoint.
+/// Cuts a line that a crash tore off the events, and takes out records of the open turn that this version does not
+/// know. Both are kept aside. Unknown records of committed turns stay until the next checkpoint.
 fn clean_journal(dir: &InstanceDir, standing: &mut Standing) -> Result<()> {
     let path = dir.events();
     if standing.is_torn {
@@ -126,7 +126,7 @@ fn interrupted(messages: &[Arc<Message>], open: OpenTurn) -> Interrupted {
     let count = recorded.len();
     found.events = replay(messages.iter().cloned(), recorded).events().to_vec();
     if found.events.len() != count {
-        // What was noted beside them counts them.
+        // The notes beside them count them.
         found.facts = Facts::default();
         found.facts.newest = found.events.len();
     }

@@ -33,13 +33,13 @@ pub struct StoredFault {
     pub remedy: String,
 }
 
-/// The damage that was found, and what a repair makes of the files.
+/// The damage that was found, and the files after a repair.
 struct RepairPlan {
     faults: Vec<StoredFault>,
     /// The numbers of the lines to move aside.
     lines: BTreeMap<StorePath, Vec<usize>>,
     files: Vec<StorePath>,
-    /// The content of the events, and what can be read of it.
+    /// The content of the events, and its readable part.
     bytes: Vec<u8>,
     records: JournalRecords,
     /// The readable part of the base, and the least number of turns of the journal that it has.
@@ -49,8 +49,8 @@ struct RepairPlan {
 }
 
 impl FileStore {
-    /// Returns the damage in the files of an instance, and changes nothing. What every opening repairs by itself,
-    /// such as a torn last line, does not count as damage.
+    /// Returns the damage in the files of an instance, and changes nothing. Damage that every opening repairs by
+    /// itself, such as a torn last line, does not count as damage.
     ///
     /// # Errors
     /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when its
@@ -67,7 +67,7 @@ impl FileStore {
 
     /// Repairs the damage that [`FileStore::inspect`] reports, so that the instance opens. Damaged lines and files
     /// are kept as `<file>.corrupt-<n>`; nothing is deleted. A file that is not as the last commit left it is accepted
-    /// as it is. Returns what was repaired.
+    /// as it is. Returns the repaired damage.
     ///
     /// # Errors
     /// Those of [`FileStore::inspect`], and those of opening the instance when it still cannot be opened.
@@ -158,7 +158,7 @@ impl RepairPlan {
         self.turns = newest;
         let kept = self.base.messages.len();
         self.lines(&path, &refused, &format!("move the line aside, and keep the other {kept} messages"));
-        // A damaged journal is what differs then, and is told already.
+        // A damaged journal is the difference then, and is told already.
         if self.records.checkpoint.is_some() && self.faults.is_empty() {
             let applied = match self.conversation().events().len() {
                 0 => String::new(),
@@ -212,14 +212,14 @@ impl RepairPlan {
         }
     }
 
-    /// Returns what can be read of the base, with the events of the turns that it may lack: an event that it has
+    /// Returns the readable part of the base, with the events of the turns that it may lack: an event that it has
     /// already changes nothing.
     fn conversation(&self) -> goondan_core::Conversation {
         let turns = self.records.turns.iter().skip(self.turns);
         replay(self.base.messages.iter().cloned(), turns.flat_map(|turn| turn.events.iter().cloned()))
     }
 
-    /// Keeps what is damaged aside, then makes a checkpoint of the rest. A crash in between leaves files that can be
+    /// Keeps the damaged files aside, then makes a checkpoint of the rest. A crash in between leaves files that can be
     /// repaired.
     fn carry_out(&self, dir: &InstanceDir) -> Result<()> {
         for path in &self.files {
@@ -256,7 +256,7 @@ impl RepairPlan {
         dir.ops().sync_dir(&dir.messages())
     }
 
-    /// Makes the base what can be read of the conversation, and returns its fingerprint. It is not touched if it is
+    /// Makes the base of the readable part of the conversation, and returns its fingerprint. It is not touched if it is
     /// that already.
     fn accept_base(&self, dir: &InstanceDir) -> Result<Fingerprint> {
         let (path, conversation) = (dir.base(), self.conversation());
@@ -276,7 +276,7 @@ impl RepairPlan {
     }
 }
 
-/// Returns which lines of a base differ from what the journal knows, as far as that can be told.
+/// Returns which lines of a base differ from the records of the journal, as far as that can be told.
 fn where_differs(dir: &InstanceDir, records: &JournalRecords) -> Result<String> {
     match load_base(dir, records) {
         Ok((before, Some(_))) => {

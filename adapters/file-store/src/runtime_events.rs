@@ -1,4 +1,4 @@
-//! The open `runtime-events.jsonl` of an instance: what the runtime did, for readers outside the process (F-EVENTS).
+//! The open `runtime-events.jsonl` of an instance: the work of the runtime, for readers outside the process (F-EVENTS).
 //! Recovery never reads it, so it is neither synced nor repaired.
 
 use std::fs::File;

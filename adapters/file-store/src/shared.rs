@@ -24,8 +24,8 @@ pub(super) fn read(workspace: &Path, extension: &ExtensionName) -> Result<Option
     read_file(&file(workspace, extension, "json"))
 }
 
-/// Replaces the shared state of `extension` by what `change` returns for it. Waits until no other process or thread
-/// changes it.
+/// Replaces the shared state of `extension` by the value that `change` returns for it. Waits until no other process
+/// or thread changes it.
 pub(super) fn update(
     workspace: &Path,
     extension: &ExtensionName,

@@ -21,7 +21,7 @@ pub(super) struct Standing {
     /// Whether a crash tore it.
     pub(super) is_torn: bool,
     pub(super) records: JournalRecords,
-    /// The newest of the known bases that the base is, and what it holds.
+    /// The newest of the known bases that the base is, and its content.
     pub(super) base: KnownBase,
     pub(super) loaded: LoadedBase,
     pub(super) tail: BaseTail,
@@ -160,7 +160,7 @@ pub(super) fn read_state(dir: &InstanceDir, records: &JournalRecords) -> Result<
     Ok(stored)
 }
 
-/// Returns the extensions whose state is not one that the journal knows, and what is wrong with each.
+/// Returns the extensions whose state is not one that the journal knows, and the fault of each.
 pub(super) fn changed_state<'a>(
     records: &'a JournalRecords,
     stored: &'a StoredState,
@@ -189,7 +189,7 @@ fn changed_base(dir: &InstanceDir, records: &JournalRecords) -> Result<Error> {
     Ok(Error::new(ErrorCode::STORE_DAMAGED, format!("{} {what}", dir.base().display())).suggest(ACCEPT))
 }
 
-/// Returns what is wrong with a base that is none of those that the journal goes on from.
+/// Returns the fault of a base that is none of those that the journal goes on from.
 pub(super) fn what_differs(dir: &InstanceDir, records: &JournalRecords) -> Result<String> {
     let bytes = atomic::len(&dir.base())?;
     let Some(known) = records.bases.last() else { return Ok("is none that the journal knows".to_owned()) };

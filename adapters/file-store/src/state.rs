@@ -59,7 +59,7 @@ pub(super) fn write(dir: &InstanceDir, stored: &BTreeMap<ExtensionName, Value>) 
     dir.ops().create_dirs(&dir.extensions())?;
     for (name, value) in stored {
         let (path, bytes) = (path(dir, name), encode(value));
-        // What a file holds was synced before it got its name.
+        // The content of a file was synced before it got its name.
         if atomic::read(&path).is_ok_and(|found| found == bytes) {
             continue;
         }

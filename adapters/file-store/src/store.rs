@@ -4,13 +4,13 @@
 //! The journal, `events.jsonl`, holds the turns since its first record, the checkpoint
 //! `{"format":1, "committed": id, "baseBytes": n, "crc": …, "state": {name: crc}, "answered": […]}`, which says what
 //! the other files were when it began. The writes of a turn, in order, each with the state that a crash leaves and
-//! what the next opening does about it:
+//! the answer of the next opening:
 //!
 //! 1. Append `{"turn": id, "after": id, "event": {…}, "digest": …}` to the journal, `event` being the input event that
 //!    the turn answers; then each message event before the model sees it, with `by` if a layer emitted it;
-//!    `{"reached": …}` for what else is a fact, and before a fact `{"state": {…}}` if it changed (RESUME-01);
+//!    `{"reached": …}` for any other fact, and before a fact `{"state": {…}}` if it changed (RESUME-01);
 //!    `{"started": id}` before a call starts that must not run twice (EFFECT-01); sync before a tool acts on the world.
-//!    *Crash:* the turn was interrupted; the opening returns what is recorded of it. If it goes on,
+//!    *Crash:* the turn was interrupted; the opening returns the record of it. If it goes on,
 //!    `{"resume": id, "keep": n}` takes back the message events after the first `n`; calls that wait for a decision,
 //!    and state that changes while it does not run, are `{"suspend": id, "waits": […], "state": {…}}`, synced; what
 //!    was decided is `{"decided": {…}}`.
@@ -18,7 +18,7 @@
 //!    only sync that each turn makes. *Crash before the sync:* as after 1 or as after 2, and no caller was told of a
 //!    commit. *Crash after it:* the opening adds the turns of the journal to the base, in memory.
 //! 3. If all turns that the base lacks only append: their lines behind the base, without a sync, for readers.
-//!    *Crash:* any part of them is there, or zeros. What is missing is written again.
+//!    *Crash:* any part of them is there, or zeros. The missing part is written again.
 //!
 //! When the journal is full, and when a conversation is closed whose turns did more than append, or set state:
 //!
@@ -39,7 +39,7 @@
 //! # Lock
 //! A process that opens an instance locks its file `lock`. This excludes others only as long as the path leads to the
 //! locked file, so the process then compares the two, and starts again if they differ. Deleting an instance takes the
-//! lock, renames the directory, and only then removes what is in it: an opening that found the old directory notices,
+//! lock, renames the directory, and only then removes its entries: an opening that found the old directory notices,
 //! and makes a new one. The journal compares again before each flush and commit. If something else removed or replaced
 //! the file, the error is `E_STORE_LOST` and nothing is written, because another process may have the instance open.
 //!
@@ -50,8 +50,8 @@
 //!
 //! - The checkpoint and the first and last records of turns end with `sum`, the CRC-32 of everything before it in the
 //!   line. The others of a committed turn are covered by its `eventsCrc`. Each turn names the one before it.
-//! - The base must be one that the checkpoint or a `folded` record describes, and what follows it what the turns since
-//!   then append, or zeros. With `fsync: never`, anything else that follows is kept aside.
+//! - The base must be one that the checkpoint or a `folded` record describes, and the lines after it those that the
+//!   turns since then append, or zeros. With `fsync: never`, anything else that follows is kept aside.
 //! - A state file must be the one of the checkpoint, or one that a turn since then stored.
 //!
 //! A journal that loses whole turns at its end is found by the base, which has more then; if those turns did more than
@@ -136,7 +136,7 @@ impl FileStore {
         self
     }
 
-    /// Sets what the runtime's other tasks do during a sync. Defaults to [`Syncs::OnThread`].
+    /// Sets whether the runtime's other tasks run during a sync. Defaults to [`Syncs::OnThread`].
     #[must_use]
     pub fn syncs(mut self, syncs: Syncs) -> Self {
         self.syncs = syncs;
@@ -151,7 +151,8 @@ impl FileStore {
         self
     }
 
-    /// Sets the length at which a journal is full, instead of what depends on the base, for tests of checkpoints.
+    /// Sets the length at which a journal is full, instead of the length that depends on the base, for tests of
+    /// checkpoints.
     #[doc(hidden)]
     #[must_use]
     pub fn journal_limit(mut self, bytes: u64) -> Self {

@@ -180,7 +180,7 @@ fn create(dir: &InstanceDir, path: &StorePath) -> Result<BufWriter<File>> {
     path.open(Access::CreateNew).map(BufWriter::new).map_err(|error| io_error("write to", dir.path(), error))
 }
 
-/// Writes what is left of a file of the instance, and syncs it.
+/// Writes the rest of a file of the instance, and syncs it.
 fn finish(dir: &InstanceDir, file: BufWriter<File>) -> Result<()> {
     let written = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
     written.map_err(|error| io_error("write to", dir.path(), error))
@@ -191,7 +191,7 @@ fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Res
     let mut base = create(dir, &dir.base())?;
     let (mut fingerprint, mut messages) = (Fingerprint::new(), 0);
     let (mut state, mut answered) = (BTreeMap::new(), Vec::new());
-    // The open turn: its first record, with what comes after the line of the turn, and the others.
+    // The open turn: its first record, with the bytes after the line of the turn, and the others.
     let (mut begin, mut records): (Option<BeginRecord<'_>>, Vec<u8>) = (None, Vec::new());
     loop {
         match (lines.next()?, &mut begin) {

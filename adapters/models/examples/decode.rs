@@ -1,5 +1,5 @@
-//! Runs recorded streams of a provider through its interface, and prints the answers and what the next request would
-//! carry of them, as JSON.
+//! Runs recorded streams of a provider through its interface, and prints the answers and the parts that the next
+//! request would carry of them, as JSON.
 //!
 //! ```sh
 //! cargo run -p goondan-models --example decode -- --wire anthropic FILE…

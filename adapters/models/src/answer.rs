@@ -34,7 +34,7 @@ pub(crate) use merge::merge;
 /// | a block of a type that goondan does not know | [`open_block`](Self::open_block) |
 /// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
 /// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
-/// | what it says about the answer as a whole | [`note`](Self::note) |
+/// | notes about the answer as a whole | [`note`](Self::note) |
 /// | counts of tokens | [`usage`](Self::usage) |
 /// | why the model stopped | [`finish`](Self::finish) |
 /// | the model that answers, and its id of the request | [`model`](Self::model), [`request_id`](Self::request_id) |
@@ -43,9 +43,9 @@ pub(crate) use merge::merge;
 /// # The rest of a block
 /// `rest` has the members of the provider's block that the part has no field for. It is stored with the part, and the
 /// next request writes `the part's members ∪ rest`, so that ids, signatures, citations and members that do not exist
-/// yet return unchanged. A wire removes what the part holds itself (the text, the arguments, the type if the kind of
-/// the part says it) and gives everything else to `rest`. The rest of a block of [`open_block`](Self::open_block) is
-/// all of it.
+/// yet return unchanged. A wire removes the members that the part holds itself (the text, the arguments, the type if
+/// the kind of the part says it) and gives everything else to `rest`. The rest of a block of
+/// [`open_block`](Self::open_block) is all of it.
 ///
 /// # The end
 /// An answer whose end did not arrive is a failure, and the request is sent again. A wire therefore tells when nothing
@@ -106,7 +106,7 @@ impl Key {
 /// The member of the rest of a call with the name by which the model called the tool, if the provider defines it.
 pub(crate) const CALLED: &str = "calledAs";
 
-/// The member of the rest of a part with what its provider said about the answer as a whole. A wire that notes such
+/// The member of the rest of a part with the notes of its provider about the answer as a whole. A wire that notes such
 /// things leaves it out of requests.
 pub(crate) const NOTES: &str = "aboutAnswer";
 
@@ -232,7 +232,7 @@ impl<'a> Answer<'a> {
         tools.find(|item| item.provider_tool_of(self.api).is_some_and(&is_it)).map(|item| item.name.as_str())
     }
 
-    /// Sets the name of a call that has none yet, and sends what has arrived of the call.
+    /// Sets the name of a call that has none yet, and sends the part of the call that has arrived.
     pub fn name_call(&mut self, key: impl Into<Key>, name: &str) {
         let deltas = self.deltas;
         let Some((part, growing)) = self.at(key.into()) else { return };
@@ -404,9 +404,9 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Keeps what the provider says about the answer as a whole, such as its sources: with the last part, in the member
-    /// `aboutAnswer` of its rest, which goes into no request. Some providers send the new items of a list, and some the
-    /// whole list again.
+    /// Keeps the notes of the provider about the answer as a whole, such as its sources: with the last part, in the
+    /// member `aboutAnswer` of its rest, which goes into no request. Some providers send the new items of a list, and
+    /// some the whole list again.
     pub fn note(&mut self, name: String, value: Value) {
         merge(self.notes.entry(name).or_insert(Value::Null), value);
     }
@@ -433,7 +433,7 @@ impl<'a> Answer<'a> {
 
     /// Sets why the model stopped.
     pub fn finish(&mut self, reason: ModelFinish) {
-        // What comes after the end of an answer does not change why it ended.
+        // Nothing after the end of an answer changes why it ended.
         if !self.is_finished {
             self.finish = Some(reason);
         }
@@ -459,7 +459,7 @@ impl<'a> Answer<'a> {
         replace(&mut self.request_id, id);
     }
 
-    /// Discards what has arrived: the provider begins again within the same response.
+    /// Discards the answer so far: the provider begins again within the same response.
     pub fn restart(&mut self, reason: &str) {
         if !self.parts.is_empty() {
             self.deltas.send(ModelDelta::Restart { reason, wait: None });
@@ -570,8 +570,8 @@ fn replace(known: &mut Option<String>, text: &str) {
     }
 }
 
-/// Returns the arguments of a call. What is not JSON is kept as text, and judged by the runtime. Some models write
-/// nothing or `null` for no arguments.
+/// Returns the arguments of a call. Arguments that are not JSON are kept as text, and judged by the runtime. Some
+/// models write nothing or `null` for no arguments.
 fn parsed(arguments: String) -> Value {
     if ["", "null"].contains(&arguments.trim()) {
         return Value::Object(Map::new());

@@ -12,7 +12,7 @@
 //! | `wire` | the interfaces of providers: a request becomes bytes, and events become parts |
 //! | `cassette` | recorded exchanges with providers |
 //! | `model` | [`HttpModel`]: a [`Model`](goondan_runtime::Model) over a wire |
-//! | `config` | [`ModelConfig`]: what a bundle says about a model |
+//! | `config` | [`ModelConfig`]: the settings of a model in a bundle |
 //! | `providers` | the providers that bundles can name |
 //! | `registration` | registers them |
 //!

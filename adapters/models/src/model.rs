@@ -108,7 +108,7 @@ impl<W: Wire> HttpModel<W> {
             if let Some(left_out) = left_out {
                 let without = Bytes::from(self.wire.encode(&encoding)?);
                 if without != body {
-                    // A conversation must never be stuck: what cannot be sent is left out.
+                    // A conversation must never be stuck: parts that cannot be sent are left out.
                     let (provider, reason) = (&*self.info.provider, &*failure.reason());
                     tracing::warn!(provider, model, reason, "the request is repeated without the {left_out} in it");
                     deltas.send(ModelDelta::Restart { reason, wait: Some(Duration::ZERO) });
@@ -119,12 +119,12 @@ impl<W: Wire> HttpModel<W> {
             }
             let Some(wait) = waits.after(&failure) else {
                 if failure.kind() == FailureKind::TooLarge {
-                    // What has arrived must not stay in the conversation: it might never fit into a request again.
+                    // The answer so far must not stay in the conversation: it might never fit into a request again.
                     deltas.send(ModelDelta::Restart { reason: &failure.reason(), wait: None });
                 }
                 return Err(failure.into_error(&self.info.provider, waits.attempts()));
             };
-            // What was recorded is there already.
+            // The recording is there already.
             let plays = self.cassette.as_ref().is_some_and(Cassette::only_plays);
             let wait = if plays { Duration::ZERO } else { wait };
             let (provider, attempt, reason) = (&*self.info.provider, waits.attempts(), &*failure.reason());
@@ -272,7 +272,7 @@ impl<W: Wire> Model for HttpModel<W> {
     }
 }
 
-/// Returns what the headers say if the body cannot be a stream of events.
+/// Returns the failure in the headers if the body cannot be a stream of events.
 fn not_a_stream(headers: &HeaderMap) -> Option<String> {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     if let Some(encoding) = text(CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
@@ -288,7 +288,7 @@ async fn beginning(mut body: Body, mut clock: Clock) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < LONGEST_REPORT {
         let chunk = clock.wait(std::future::poll_fn(|cx| body.as_mut().poll_next(cx))).await;
-        // What has arrived is better than nothing.
+        // The answer so far is better than nothing.
         let Ok(Some(Ok(chunk))) = chunk else { break };
         bytes.extend_from_slice(&chunk);
     }

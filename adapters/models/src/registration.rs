@@ -23,7 +23,7 @@ macro_rules! register {
             }
 
             fn can_miss(config: &ModelConfig, at: &ProviderContext<'_>, setting: &str) -> bool {
-                // What is played is not sent.
+                // A played request is not sent.
                 config.cassette.mode(at) == CassetteMode::Replay
                     && (setting == "/apiKey" || setting.starts_with("/headers/"))
             }

@@ -23,7 +23,7 @@ unsafe impl Sync for CallRef {}
 
 impl CallRef {
     /// # Safety
-    /// `call` must be valid for as long as this, its copies, and what is borrowed through them are used.
+    /// `call` must be valid for as long as this, its copies, and all that is borrowed through them are used.
     pub(super) unsafe fn new(call: *const c_void) -> Self {
         Self(call)
     }
@@ -87,7 +87,7 @@ impl CallRef {
         read?.ok_or_else(|| missing("message"))
     }
 
-    /// Returns what an extension added to the message at `cursor`, as JSON.
+    /// Returns the value that an extension added to the message at `cursor`, as JSON.
     pub(super) fn message_metadata(self, snapshot: Snapshot, cursor: usize, key: &str) -> Result<Option<OwnedBuffer>> {
         let (snapshot, key) = (number(snapshot), Text::new(key.as_bytes()));
         // SAFETY: By the contract of `new`, the call is valid; the key is borrowed for this function.

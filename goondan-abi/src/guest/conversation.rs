@@ -26,7 +26,7 @@ impl CallConversation {
         Self { call, events: OnceLock::new() }
     }
 
-    /// Drops what was read, because the conversation may change.
+    /// Drops the copies that were read, because the conversation may change.
     #[inline]
     pub(super) fn forget(&mut self) {
         // Few layers read them.

@@ -11,9 +11,9 @@ pub struct KeepRunning(#[expect(dead_code, reason = "it is held for its `drop`")
 /// exists.
 ///
 /// An extension that is loaded as a library spawns tasks on a tokio runtime of the library. That runtime ends with the
-/// last extension of the library, and with it what it runs: a connection that several conversations share would end
-/// with the conversations that happen to be open. What outlives them, such as a pool of connections, therefore holds
-/// this guard instead of the `ExtensionApi` of a conversation.
+/// last extension of the library, and with it all that it runs: a connection that several conversations share would end
+/// with the conversations that happen to be open. Whatever outlives them, such as a pool of connections, therefore
+/// holds this guard instead of the `ExtensionApi` of a conversation.
 ///
 /// In an extension that is linked into its program, tasks run on the runtime of the program, and the guard does
 /// nothing.

@@ -26,7 +26,7 @@ pub(super) fn install() {
     });
 }
 
-/// Logs a panic with its location, which is known only here: what the host receives is the message alone.
+/// Logs a panic with its location, which is known only here: the host receives the message alone.
 fn panicked(panic: &PanicHookInfo<'_>) {
     let text = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map(ToString::to_string).unwrap_or_default();

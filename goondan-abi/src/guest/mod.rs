@@ -73,7 +73,7 @@ fn host_1_3() -> Option<&'static HostTable1_3> {
     HOST.get().filter(|_| has_all).map(|host| unsafe { &*host.0.cast() })
 }
 
-/// The error for a host that is too old for `what`.
+/// The error for a host that is too old for the thing `what`.
 fn too_old(what: &str) -> Error {
     let message = format!("this version of the program has no {what}");
     Error::new(ErrorCode::EXT_COMPAT, message).suggest("run it with a newer goondan")

@@ -277,7 +277,7 @@ impl<D: Directive<Payload: WireField>> Apply<D> for MiddlewareRun {
     /// or the call before the core runs.
     fn apply(&mut self, directive: D, _: &ExtensionName) {
         if let Some(fields) = self.fields.get_mut() {
-            // The directive may change what the model is sent.
+            // The directive may change the request to the model.
             fields.of_kind.step.token_estimate = Cached::default();
         }
         let written = directive.into_payload().into_json().and_then(|json| self.call.write(D::NAME, &json));

@@ -8,7 +8,7 @@ use crate::table::Text;
 /// The functions `secret_…` of the host. The number of a secret is the address that the host returned.
 struct HostSecrets;
 
-/// From now on, what the library makes a secret is masked by the host too.
+/// From here, secrets that the library makes are masked by the host too.
 pub(super) fn install() {
     set_secret_host(&HostSecrets);
 }

@@ -204,7 +204,7 @@ impl Call<'_> {
         .map(Some)
     }
 
-    /// Returns what an extension added to the message at `cursor`, as JSON.
+    /// Returns the value that an extension added to the message at `cursor`, as JSON.
     pub(super) fn message_metadata(&self, snapshot: Snapshot, cursor: usize, key: &str) -> Result<Option<Vec<u8>>> {
         let Some((message, _)) = self.conversation()?.message_from(snapshot, cursor) else { return Ok(None) };
         message.metadata(key).map(|value| json(&*value)).transpose()

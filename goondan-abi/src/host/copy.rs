@@ -29,7 +29,7 @@ pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
 
 /// The content of a file, by which this process tells files apart: of two files with other contents it differs,
 /// except by a chance that does not matter. The key of the hash is random. It takes a fraction of the time of a
-/// digest, which is what protects a bundle that pins one.
+/// digest, which protects a bundle that pins one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content(u64);
 

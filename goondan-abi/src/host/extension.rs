@@ -183,7 +183,7 @@ pub(super) unsafe extern "C" fn update_shared_state(
 /// Returns the value that `change` of a library writes for `state`, the state or shared state of an extension.
 ///
 /// # Safety
-/// `data` must be what the library passed together with `change`.
+/// `data` must be the pointer that the library passed together with `change`.
 unsafe fn changed(
     host: &dyn ExtensionHost,
     kind: &str,

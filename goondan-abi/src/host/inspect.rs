@@ -116,7 +116,7 @@ impl Inspected {
         self.schemas.as_deref()
     }
 
-    /// Packs `schemas` and the digest of the library into the file. What was packed before is replaced. The file still
+    /// Packs `schemas` and the digest of the library into the file. Earlier ones are replaced. The file still
     /// loads, because bytes after the end of a library are not mapped; after that it is refused if a byte of it
     /// changes. It is replaced atomically, so a program that has loaded it keeps the old one.
     ///

@@ -29,7 +29,7 @@ type PresentFn = unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32;
 /// An object that a library registered. Dropping it drops the object in the library.
 pub(super) struct LibraryObject {
     object: Object,
-    /// The runtime that the extension was registered in; what the library calls back runs in it.
+    /// The runtime that the extension was registered in; callbacks of the library run in it.
     runtime: Option<Handle>,
 }
 

@@ -139,7 +139,7 @@ fn trailer(path: &Path, file: &mut File) -> io::Result<Option<Result<Packed>>> {
     if mark == DIGEST_MAGIC { Ok(Some(Ok(Packed { library, digest, schemas }))) } else { no_digest() }
 }
 
-/// Packs `schemas`, and the digest of the library, into the library file at `path`. What was packed before is replaced.
+/// Packs `schemas`, and the digest of the library, into the library file at `path`. Earlier ones are replaced.
 /// The file still loads, because bytes after the end of a library are not mapped. It is replaced atomically, so a
 /// program that has loaded it keeps the old one.
 ///
@@ -191,7 +191,7 @@ fn replace(path: &Path, file: &mut File, length: u64, schemas: &[u8]) -> io::Res
     written
 }
 
-/// A reader that copies what is read, so that the digest covers the copied bytes.
+/// A reader that copies all bytes that are read, so that the digest covers the copied bytes.
 struct Copied<R, W> {
     from: R,
     to: W,

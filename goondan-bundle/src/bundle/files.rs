@@ -13,7 +13,7 @@ use crate::yaml::{self, Node};
 pub(super) struct Files {
     pub(super) root: PathBuf,
     pub(super) parsed: Vec<ParsedFile>,
-    /// Whether all documents could be parsed. If not, one of the others may declare what seems to be missing.
+    /// Whether all documents could be parsed. If not, one of the others may declare the thing that seems to be missing.
     pub(super) complete: bool,
 }
 

@@ -82,7 +82,7 @@ impl Bundle {
     }
 }
 
-/// Reads and checks what all files declare. Errors go to the sinks of the files; the warnings are returned.
+/// Reads and checks the documents of all files. Errors go to the sinks of the files; the warnings are returned.
 fn read(
     files: &[ParsedFile],
     root: &Path,

@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::nearest::{did_you_mean, nearest, one_of};
 use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, ServerResource, SwarmResource};
 
-/// Agents and what they need, read from YAML. Every reference in it is resolved.
+/// Agents and their parts, read from YAML. Every reference in it is resolved.
 ///
 /// ```no_run
 /// let bundle = goondan::Bundle::load("examples/quickstart")?;

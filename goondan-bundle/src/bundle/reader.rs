@@ -36,8 +36,8 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// Sets what inspects libraries. Errors are then also: libraries that could not be loaded, configs that do not fit
-    /// the schemas that they contain, and extensions of an agent that cannot be ordered.
+    /// Sets the loader that inspects libraries. Errors are then also: libraries that could not be loaded, configs
+    /// that do not fit the schemas that they contain, and extensions of an agent that cannot be ordered.
     // ORDER-11
     #[must_use]
     pub fn libraries(mut self, libraries: &'a dyn Libraries) -> Self {
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// Sets what all models do with their cassettes, whatever the bundle says. With
+    /// Sets whether all models record or play their cassettes, whatever the bundle says. With
     /// [`CassetteMode::Replay`], they play recorded exchanges with their providers, and need no keys.
     #[must_use]
     pub fn cassettes(mut self, mode: CassetteMode) -> Self {

@@ -1,8 +1,8 @@
 //! The abilities of a bundle's agents outside of their conversations: to run commands, load libraries, reach hosts and
 //! change files.
 //!
-//! What an extension does is known from its config. The schema of a config marks the settings that decide it by the
-//! keyword `x-goondan`, so that a bundle can be judged before any code of the extension runs.
+//! The abilities of an extension are known from its config. The schema of a config marks the settings that decide it
+//! by the keyword `x-goondan`, so that a bundle can be judged before any code of the extension runs.
 // TREE-01
 
 mod marks;
@@ -91,7 +91,7 @@ pub enum CapabilityOwner {
 
 impl Capabilities {
     /// Returns those of a bundle. `schema` returns the schema of the config of an extension, or `None` if it is not
-    /// known; then nothing is known of what its config lets it do.
+    /// known; then its abilities by config are unknown.
     ///
     /// # Errors
     /// Those of `schema`, and `E_MODEL_PROVIDER` for a provider that does not work.

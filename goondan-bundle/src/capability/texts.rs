@@ -42,7 +42,7 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), word)
 }
 
-/// Whether a person sees the character as what it is. Others could hide or reorder what is around them.
+/// Whether a person sees the character as it is. Others could hide or reorder their neighbours.
 fn is_seen(char: char) -> bool {
     "\"'\\".contains(char) || char.escape_debug().count() == 1
 }
@@ -59,7 +59,7 @@ pub(super) fn word(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }
 }
 
-/// Returns the scheme, the host and the port of a URL; what is no URL as it is.
+/// Returns the scheme, the host and the port of a URL; another text as it is.
 pub(super) fn host(url: &str) -> String {
     let origin = url.split_once("://").and_then(|(scheme, rest)| {
         // A browser takes a backslash for a slash.

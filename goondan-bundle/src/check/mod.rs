@@ -1,5 +1,5 @@
 //! Checks of a bundle whose documents are read: whether its extensions exist, whether their configs fit, whether they
-//! can be ordered, and what its author probably does not want.
+//! can be ordered, and things that its author probably does not want.
 
 mod extensions;
 pub(crate) use extensions::Extensions;

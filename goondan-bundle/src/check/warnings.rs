@@ -1,4 +1,4 @@
-//! Warnings about a bundle without errors: what its author probably does not want.
+//! Warnings about a bundle without errors: things that its author probably does not want.
 
 use super::extensions::Extensions;
 use crate::diagnostic::Diagnostic;
@@ -44,7 +44,7 @@ pub(super) fn warnings(
     warnings
 }
 
-/// A model chooses tools by what is said of them.
+/// A model chooses tools by their descriptions.
 fn undescribed_tools(document: &Document<'_>, resources: &Resources, extensions: &Extensions<'_>) -> Vec<Diagnostic> {
     let named = document.name.as_ref().zip(document.name()).filter(|_| document.kind == Kind::Extension);
     let Some((cursor, name)) = named else { return Vec::new() };
@@ -138,7 +138,7 @@ fn uncached_requests(name: &str, resources: &Resources) -> Finding {
     Some((message, remedy.to_owned()))
 }
 
-/// The extensions that remove what is in front of a request.
+/// The extensions that remove the beginning of a request.
 const CUTTING: [&str; 2] = ["message-window", "tool-search"];
 
 /// POLICY-04: the conversations of a swarm are long, and without a message policy each request carries all of it.

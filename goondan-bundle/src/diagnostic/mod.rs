@@ -46,7 +46,7 @@ impl fmt::Display for Place {
 pub enum Severity {
     /// The bundle cannot be used.
     Error,
-    /// The bundle can be used, but probably does not do what its author wants.
+    /// The bundle can be used, but probably not as its author wants.
     Warning,
 }
 

@@ -1,4 +1,4 @@
-//! Reads what every document declares before its spec: the version of the format, the kind and the name.
+//! Reads the part of every document before its spec: the version of the format, the kind and the name.
 
 use goondan_core::{AgentName, ErrorCode};
 

@@ -1,4 +1,4 @@
-//! Reads the tree of a document into typed values, and reports what is wrong with it.
+//! Reads the tree of a document into typed values, and reports its faults.
 
 mod cursor;
 pub(crate) use cursor::Cursor;

@@ -1,4 +1,4 @@
-//! The file of a library that an entry names, and what to write instead if there is none.
+//! The file of a library that an entry names, and the remedy if there is none.
 
 use std::env::consts::{DLL_EXTENSION, DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
@@ -77,7 +77,7 @@ fn stem(path: &Path) -> String {
 /// The most bytes of a Cargo.toml that is read.
 const MANIFEST: u64 = 1 << 20;
 
-/// What to do about the missing `file`, for which the entry names the path `named`.
+/// The remedy for the missing `file`, for which the entry names the path `named`.
 fn remedy(written: &str, named: &Path, file: &Path) -> String {
     const CDYLIB: &str = "`crate-type = [\"rlib\", \"cdylib\"]` to `[lib]` in its Cargo.toml";
     let wanted = stem(named).replace('-', "_");

@@ -45,7 +45,7 @@ pub(crate) struct Resources {
 
 /// Values that are checked when all resources are read, with the places for the errors.
 ///
-/// It also has what belongs to resources that could not be read, so that one mistake does not hide another.
+/// It also has parts of resources that could not be read, so that one mistake does not hide another.
 #[derive(Default)]
 pub(crate) struct ToCheck<'a> {
     /// The entries of all extensions.

@@ -1,4 +1,4 @@
-//! The schemas of what documents of all kinds share, of references, and of values from the environment.
+//! The schemas of the common part of all documents, of references, and of values from the environment.
 
 use super::{FieldSchema, FieldType, MapSchema};
 

@@ -17,8 +17,8 @@ const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
 /// name, each with the schema of its config: the config of an Extension with the entry `linked:<name>` must fit it. The
 /// spec of a Model must fit the config of its provider, which is one of those that are linked into this program.
 ///
-/// Editors complete and check documents with it. It covers each document by itself; what several documents must agree
-/// on is checked by [`Bundle::check`](crate::Bundle::check).
+/// Editors complete and check documents with it. It covers each document by itself; the points on which several
+/// documents must agree on is checked by [`Bundle::check`](crate::Bundle::check).
 ///
 /// ```
 /// let window = serde_json::json!({ "properties": { "maxMessages": { "type": "integer" } } });
@@ -37,7 +37,7 @@ pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Va
         definitions.insert(kind.to_string(), document(kind));
     }
     for provider in linked_providers() {
-        // `check` says what is wrong with a provider that does not work.
+        // `check` reports the fault of a provider that does not work.
         let Ok(mut config) = provider.config_schema() else { continue };
         let root = config.clone();
         allow_sources(&mut config, &root);

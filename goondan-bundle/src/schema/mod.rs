@@ -1,4 +1,4 @@
-//! The schemas of documents: their fields, what each field takes, and what it means.
+//! The schemas of documents: their fields, with the values and the meaning of each.
 //!
 //! The reader, the JSON Schema for editors and the tables in `docs/bundles.md` all derive from these declarations.
 

@@ -1,4 +1,4 @@
-//! The schema of a model's spec: what its provider takes, and the members that bundles read themselves.
+//! The schema of a model's spec: the options of its provider, and the members that bundles read themselves.
 
 use std::collections::BTreeSet;
 

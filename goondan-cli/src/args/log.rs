@@ -6,7 +6,7 @@ use tracing_subscriber::filter::LevelFilter;
 /// Where the help of every command lists these options: behind its own.
 const HEADING: &str = "Logging";
 
-/// What is logged to standard error, and how.
+/// The content and form of the log on standard error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Log this level and above: off, error, warn, info, debug or trace. Overrides $RUST_LOG.

@@ -71,7 +71,7 @@ impl Args {
     }
 }
 
-// The arguments of a subcommand are defined when it is run. What lists the subcommands has their first lines from here.
+// The arguments of a subcommand are defined when it is run. Lists of the subcommands have their first lines from here.
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum GoondanCommand {

@@ -60,7 +60,7 @@ struct Tool {
 }
 
 impl Listed {
-    /// Lists what the agents of `bundle` can do. No code of a library is run: of those without schemas, nothing is
+    /// Lists the abilities of the agents of `bundle`. No code of a library is run: of those without schemas, nothing is
     /// known but their paths.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Lines {
     /// As [`Listed::of`].
     pub(crate) fn of(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Self> {
         let capabilities = capabilities(bundle, libraries)?;
-        // An extension could send the model what it reads of the environment.
+        // An extension could send the model the values that it reads from the environment.
         let is_harmless = |kind: &str| kind == "host" || kind == READS;
         let are_harmless = capabilities.iter().all(|known| known.is_of_model && is_harmless(&known.kind));
         if are_harmless {

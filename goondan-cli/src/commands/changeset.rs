@@ -49,7 +49,7 @@ fn all(args: &StoreArgs) -> Result<Vec<Review>> {
         };
         for entry in entries {
             let entry = entry?;
-            // No link: only what extensions have made themselves.
+            // No link: only directories that extensions have made themselves.
             if entry.file_type()?.is_dir() {
                 all.extend(Review::all(&entry.path())?);
             }
@@ -78,7 +78,7 @@ fn table(all: &[Review]) -> String {
     table
 }
 
-/// Returns who wants what, and where the files are.
+/// Returns the conversation, its reason, and the place of the files.
 fn heading(review: &Review) -> String {
     let (id, conversation, files) = (review.id(), review.conversation(), review.work_tree());
     let reason = review.reason().unwrap_or("no reason is given");

@@ -40,7 +40,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
     }
 }
 
-/// Returns a hint for each line of a cassette of the bundle that has what looks like a key.
+/// Returns a hint for each line of a cassette of the bundle that has a likely key.
 #[cfg(feature = "models")]
 fn recorded_keys(bundle: &Bundle) -> Vec<Diagnostic> {
     let files = bundle.models().flat_map(|model| model.files.iter().chain(&model.recordings));

@@ -72,7 +72,7 @@ async fn run(args: &ServeArgs, mut tokens: Tokens) -> Result<Outcome> {
         service = service.tokens(tokens);
     }
     let outcome = listen(args, &host, service, listener).await;
-    // What is left open by now is not waited for.
+    // Turns that are left open by now are not waited for.
     let _ = host.drain(CONNECTIONS).await?;
     outcome
 }
@@ -96,7 +96,7 @@ fn grants(server: Option<&ServerResource>) -> Result<Vec<Grant>> {
     grants.collect()
 }
 
-/// Returns what configures a service as the command line and the bundle say.
+/// Returns a function that configures a service by the command line and the bundle.
 fn configured(args: &ServeArgs, server: Option<&ServerResource>) -> impl FnOnce(Service) -> Service + use<> {
     let number = |number: Option<NonZeroU32>| number.and_then(|number| usize::try_from(number.get()).ok());
     let mut limits = Limits::default();

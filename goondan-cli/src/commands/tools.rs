@@ -1,5 +1,5 @@
-//! The tools of an open conversation, and what its extensions say about themselves, such as whether a server that they
-//! use is there.
+//! The tools of an open conversation, and the reports of its extensions on themselves, such as whether a server that
+//! they use is there.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Whether a bundle may run: what a person has agreed to, and the question. Agreements are kept below the state root; a
+//! Whether a bundle may run: the agreement of a person, and the question. Agreements are kept below the state root; a
 //! mark in the bundle would count for nothing.
 // TRUST-01
 
@@ -47,7 +47,7 @@ impl Agreements {
         self.directory.join(kind).join(format!("{digest}.json"))
     }
 
-    /// Returns what was agreed to for a bundle. A file that cannot be read has nothing.
+    /// Returns the agreement to a bundle. A file that cannot be read has nothing.
     fn of(&self, bundle: &Path) -> BTreeSet<String> {
         let file = self.file("bundles", bundle);
         let text = if self.is_ours(&file) { fs::read(file).unwrap_or_default() } else { Vec::new() };
@@ -72,7 +72,7 @@ impl Agreements {
         is_ours
     }
 
-    /// Agrees to what a bundle can do now, and nothing else.
+    /// Agrees to the present abilities of a bundle, and nothing else.
     pub(crate) fn agree(&self, bundle: &Path, lines: BTreeSet<String>) -> Result<()> {
         self.write("bundles", bundle, lines)
     }
@@ -109,7 +109,7 @@ pub(crate) fn canonical(path: &Path) -> Result<PathBuf> {
         .map_err(|error| Error::new(ErrorCode::IO, format!("cannot read {}", path.display())).caused_by(error))
 }
 
-/// Returns if the bundle may run: it does nothing outside but ask its models, or a person has agreed to what it can do.
+/// Returns if the bundle may run: it does nothing outside but ask its models, or a person has agreed to its abilities.
 /// On a terminal, a person is asked, unless `asks` is false.
 ///
 /// # Errors
@@ -145,7 +145,7 @@ fn agrees(message: &str) -> Result<bool> {
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-/// `goondan trust`: agrees to what a bundle can do, or to all bundles in a directory.
+/// `goondan trust`: agrees to the abilities of a bundle, or to all bundles in a directory.
 pub(crate) fn trust(args: &TrustArgs) -> Result<Outcome> {
     let agreements = Agreements::below(&state_root(args.state_root.as_deref())?);
     if let Some(directory) = &args.dir {

@@ -74,7 +74,7 @@ impl Choices {
         }
     }
 
-    /// Returns whether what is typed is not to be seen.
+    /// Returns whether typed characters are not to be seen.
     pub(crate) fn are_secret(&self) -> bool {
         self.kind == AnswerKind::Secret
     }
@@ -92,7 +92,7 @@ impl Choices {
         }
     }
 
-    /// Returns the line that says what can be typed.
+    /// Returns the line about the possible input.
     pub(crate) fn line(&self) -> String {
         let answers = self.answers();
         // Of a text, each word may be the answer.
@@ -249,7 +249,7 @@ fn is_number(schema: &Value) -> bool {
 }
 
 impl Field {
-    /// Returns the lines that say what belongs there.
+    /// Returns the lines about the expected input.
     pub(crate) fn page(&self) -> String {
         let (answers, options) = match &self.kind {
             FieldKind::Text => ("a text", None),
@@ -288,7 +288,7 @@ impl Field {
         }
     }
 
-    /// Returns the value of what was typed, `None` if the field is left out.
+    /// Returns the value of the typed text, `None` if the field is left out.
     ///
     /// # Errors
     /// The problem, for the person.

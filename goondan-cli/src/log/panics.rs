@@ -1,4 +1,4 @@
-//! Masks secrets and cleans control characters in what a panic prints.
+//! Masks secrets and cleans control characters in the text of panics.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;

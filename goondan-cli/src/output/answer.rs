@@ -19,12 +19,12 @@ pub(crate) enum AnswerFormat {
     Stream,
 }
 
-/// Prints what happens in `turn` to standard output, and returns its result. When standard output fails, the turn
+/// Prints the updates of `turn` to standard output, and returns its result. When standard output fails, the turn
 /// goes on; printing its result fails too, and that error is reported.
 pub(crate) async fn stream(mut turn: TurnStream) -> Result<TurnResult> {
     let (mut updates, mut open) = (Updates::default(), true);
     while let Some(update) = turn.next().await {
-        // What a message says is told by pieces, events and the end of the turn.
+        // The content of a message is told by pieces, events and the end of the turn.
         let update = updates.next(update).filter(|update| open && !matches!(update, Update::Message { .. }));
         if let Some(update) = update {
             open = print_line(&update).is_ok();
@@ -54,7 +54,7 @@ pub(crate) fn print(
     }
 }
 
-/// Says on standard error that the answer was cut off, if it was, or what the turn waits for.
+/// Says on standard error that the answer was cut off, if it was, or the decisions that the turn waits for.
 // CUT-01, ASK-01
 pub(crate) fn report_incomplete(turn: &TurnResult) {
     match turn.finish_reason() {

@@ -1,7 +1,7 @@
 //! Makes the control characters of a text visible.
 //!
 //! Models, tools, providers, libraries and file names bring arbitrary text. As control characters it could move the
-//! cursor, change the settings of a terminal, set its title, or reorder what is read. One character replaces one
+//! cursor, change the settings of a terminal, set its title, or reorder text. One character replaces one
 //! character, so columns and cuts stay where they are.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace("\r\n", "\n").chars().map(|char| picture(char).unwrap_or(char)).collect())
 }
 
-/// Returns what is shown for a character that a terminal would obey; `None` for all others.
+/// Returns the picture of a character that a terminal would obey; `None` for all others.
 fn picture(char: char) -> Option<char> {
     match char {
         '\n' | '\t' => None,
@@ -45,7 +45,7 @@ pub(crate) struct PieceCleaner {
 }
 
 impl PieceCleaner {
-    /// Returns what can be printed after `piece` has arrived.
+    /// Returns the printable text after `piece` has arrived.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         let mut text = if std::mem::take(&mut self.holds_return) { "\r".to_owned() } else { String::new() };
         text.push_str(piece);

@@ -84,7 +84,7 @@ impl KeptPrefixes {
     }
 }
 
-/// Returns what the requests of all turns began with.
+/// Returns the known beginnings of the requests of all turns.
 pub(crate) fn kept_prefixes(costs: &[TurnCost]) -> Option<KeptPrefixes> {
     costs.iter().filter_map(|cost| cost.kept_prefix.clone()).reduce(|mut sum, turn| {
         (sum.kept, sum.of) = (sum.kept + turn.kept, sum.of + turn.of);

@@ -62,7 +62,7 @@ impl Highlighter {
                 spans.push(Span::fixed(text.to_owned(), self.style().as_slice()));
             }
             at = end.min(line.len());
-            // A grammar that ends what has not begun loses its colours, and nothing else.
+            // A grammar that ends a scope that has not begun loses its colours, and nothing else.
             _ = self.scopes.apply(&operation);
         }
         if let Some(text) = line.get(at..).filter(|text| !text.is_empty()) {

@@ -2,7 +2,7 @@
 //!
 //! Each line stands for itself: its block is seen in its first characters, and its inline styles are those of
 //! `pulldown-cmark`. Of a line that is not complete, only the words are returned that nothing behind them can change,
-//! so what was printed is never printed again.
+//! so no text is printed twice.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use textwrap::core::display_width;
@@ -48,7 +48,7 @@ impl Markdown {
         Self { style: Some(style), ..Self::default() }
     }
 
-    /// Takes a piece. Returns what is to be printed of the lines that are complete with it, on a terminal of this
+    /// Takes a piece. Returns the text of the lines that are complete with it, on a terminal of this
     /// width.
     pub(crate) fn push(&mut self, piece: &str, columns: usize) -> Vec<Span> {
         let mut spans = Vec::new();
@@ -65,7 +65,7 @@ impl Markdown {
         spans
     }
 
-    /// Returns what is to be printed of the line that is not complete. It takes longer than [`Markdown::push`].
+    /// Returns the printable part of the line that is not complete. It takes longer than [`Markdown::push`].
     pub(crate) fn settle(&mut self) -> Vec<Span> {
         let mut spans = Vec::new();
         if self.fence.is_none() && self.table.is_empty() {
@@ -120,7 +120,7 @@ impl Markdown {
         spans.push(Span::plain("\n"));
     }
 
-    /// Takes what was not returned of the line, and begins another one.
+    /// Takes the rest of the line, and begins another one.
     fn rest_of_line(&mut self, spans: &mut Vec<Span>) {
         let line = std::mem::take(&mut self.line);
         match self.fence {
@@ -148,13 +148,13 @@ impl Markdown {
         vec![Span { styles: self.style.into_iter().collect(), ..Span::plain(text) }]
     }
 
-    /// Takes what was not returned of what is shown of the line.
+    /// Takes the rest of the shown form of the line.
     fn take(&mut self, shown: Vec<Span>, spans: &mut Vec<Span>) {
         let mut skip = self.returned;
         for mut span in shown {
             let skipped = skip.min(span.text.len());
             skip -= skipped;
-            // What was returned is the beginning of what is shown now, so it ends between characters.
+            // The returned part is the beginning of the shown form, so it ends between characters.
             match span.text.get(skipped..) {
                 Some("") | None => {}
                 Some(rest) => {
@@ -195,7 +195,7 @@ fn language_of<'l>(line: &'l str, marks: &str) -> Option<&'l str> {
 
 /// Returns the beginning of an incomplete line that is shown as it will be in the complete line.
 fn settled(line: &str) -> &str {
-    // What is a table or a block of code shows at the end of the line.
+    // Whether it is a table or a block of code shows at the end of the line.
     if line.trim_start().starts_with(['|', '`', '~']) {
         return "";
     }
@@ -258,7 +258,7 @@ fn first_open(line: &str, text: std::ops::Range<usize>) -> Option<usize> {
     })
 }
 
-/// Returns what is shown of a line.
+/// Returns the shown form of a line.
 fn shown(line: &str) -> Vec<Span> {
     let text = line.trim_start();
     let mut inline = Inline::default();

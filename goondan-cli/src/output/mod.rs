@@ -69,7 +69,7 @@ pub(crate) fn report(error: &Error) {
     eprint(&error_text(error));
 }
 
-/// Returns what [`report`] prints. Its help line names the command that shows the help page.
+/// Returns the text that [`report`] prints. Its help line names the command that shows the help page.
 pub(crate) fn error_text(error: &Error) -> String {
     format!("error: {}\n", error.report().see(|code| format!("goondan explain {code}")))
 }

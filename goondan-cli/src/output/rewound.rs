@@ -15,7 +15,8 @@ const MAX_CALLS: usize = 20;
 /// The number of characters of a call that are shown.
 const MAX_CALL: usize = 100;
 
-/// Says what is gone, and what the calls of the turns have done: that stays. `is_read` says which tools change nothing.
+/// Lists the lost messages, and the acts of the calls of the turns, which stay. `is_read` says which tools change
+/// nothing.
 pub(crate) fn page(rewound: &Rewound, is_read: impl Fn(&str) -> bool) -> String {
     let (turns, messages) = (rewound.turns.len(), rewound.messages.len());
     if turns == 0 {

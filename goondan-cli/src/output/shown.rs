@@ -18,7 +18,7 @@ pub(crate) struct ShownLines {
 }
 
 impl ShownLines {
-    /// Appends what is printed.
+    /// Appends the printed form.
     pub(crate) fn page(&mut self, ExtensionShown { extension, shown, .. }: &ExtensionShown, page: Styled) -> Styled {
         let name = |page: Styled| page.paint(Style::Cyan, extension.as_str()).text(": ");
         match shown {
@@ -45,7 +45,7 @@ impl ShownLines {
         }
     }
 
-    /// Prints to standard error what is shown, for ever.
+    /// Prints notes to standard error, for ever.
     pub(crate) async fn print(&mut self, events: &mut EventStream) -> Infallible {
         while let Some(event) = events.next().await {
             if let Ok(shown) = event.payload() {
@@ -55,7 +55,7 @@ impl ShownLines {
         std::future::pending().await
     }
 
-    /// Prints to standard error what was shown, except in this turn.
+    /// Prints the notes so far to standard error, except those of this turn.
     pub(crate) async fn print_rest(&mut self, events: &mut EventStream, except: Option<&TurnId>, text: &Styled) {
         while let Ok(Some(event)) = timeout(Duration::ZERO, events.next()).await {
             if let Ok(shown) = event.payload::<ExtensionShown>()

@@ -27,7 +27,7 @@ impl Stream {
         self.is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Writes text for people, cleaned, whatever the stream is: a terminal shows later what is in a file now.
+    /// Writes text for people, cleaned, whatever the stream is: a terminal may show the file later.
     pub(crate) fn text(self, text: &str) -> io::Result<()> {
         self.write(clean(text).as_bytes())
     }

@@ -97,8 +97,8 @@ impl Styled {
         });
     }
 
-    /// Breaks lines that have more than so many columns between words. What goes on stands two columns further to the
-    /// right than its line begins.
+    /// Breaks lines that have more than so many columns between words. A continued line stands two columns further to
+    /// the right than its line begins.
     #[must_use]
     pub(crate) fn wrapped(&self, columns: usize) -> Self {
         let mut wrapped = Self { text: String::with_capacity(self.text.len()), colors: self.colors };
@@ -144,7 +144,7 @@ impl Styled {
         self
     }
 
-    /// Clears what is behind the cursor, to the end of the screen.
+    /// Clears the text behind the cursor, to the end of the screen.
     pub(crate) fn clear_below(mut self) -> Self {
         self.text.push_str("\x1b[J");
         self

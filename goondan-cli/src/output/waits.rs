@@ -36,8 +36,8 @@ impl Extent {
     }
 }
 
-/// Appends a call with what its extensions show of it. The full name of the tool goes first: what the model and servers
-/// say never stands alone.
+/// Appends a call with the notes of its extensions on it. The full name of the tool goes first: what the model and
+/// servers say never stands alone.
 pub(crate) fn call(page: Styled, wait: &Wait, extent: Extent) -> Styled {
     let wait = wait.masked();
     let page = page.paint(Style::Cyan, "? ").text(&wait.tool);
@@ -46,7 +46,7 @@ pub(crate) fn call(page: Styled, wait: &Wait, extent: Extent) -> Styled {
         line => page.text("  ").text(&first_line(line, 200)),
     };
     let page = page.paint(Style::Dim, &format!("  ({})\n", first_line(wait.call.as_str(), 80)));
-    // A tool that asks says in its question what matters of them.
+    // The question of a tool that asks has the important ones.
     let page = match wait.questions.iter().all(|asked| asked.of_handler) && !wait.questions.is_empty() {
         true => page,
         false => page.paint(Style::Dim, &arguments(&wait.args, extent)),
@@ -123,7 +123,7 @@ fn host(url: &str) -> Option<&str> {
     authority.rsplit('@').next().filter(|host| !host.is_empty())
 }
 
-/// Returns calls and what is asked about them.
+/// Returns calls and the questions about them.
 pub(crate) fn page(waits: &[Wait]) -> Styled {
     waits.iter().fold(Styled::new(false), |page, wait| {
         let page = call(page, wait, Extent::Short);

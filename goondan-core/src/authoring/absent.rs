@@ -1,5 +1,5 @@
-//! Methods that do not exist on purpose. Authors may expect them, so a call fails to compile with a hint what to write
-//! instead: each requires a trait that no type implements. The `for<'never>` defers the check to the call.
+//! Methods that do not exist on purpose. Authors may expect them, so a call fails to compile with a remedy:
+//! each requires a trait that no type implements. The `for<'never>` defers the check to the call.
 
 use crate::conversation::ConversationView;
 use crate::extension::ExtensionApi;

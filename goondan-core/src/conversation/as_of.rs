@@ -6,7 +6,8 @@ use super::host::ConversationHost;
 use super::message_ref::MessageRef;
 use super::remote::Snapshot;
 
-/// A conversation without what was appended since a mark was set. In between, messages may only be appended.
+/// A conversation without the messages that were appended since a mark was set. In between, messages may only be
+/// appended.
 #[derive(Clone, Copy)]
 pub struct AsOf<'a> {
     pub(super) conversation: &'a Conversation,

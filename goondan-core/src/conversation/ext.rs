@@ -53,10 +53,10 @@ pub trait ConversationExt {
     fn newest_first(&self) -> impl Iterator<Item = &Arc<Message>>;
     /// Returns the messages with the edits of a projection.
     fn projected_messages<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = &'a Arc<Message>>;
-    /// Returns what is sent to a model with the edits of a projection.
+    /// Returns the messages that are sent to a model with the edits of a projection.
     fn projected_input<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = Cow<'a, MessageData>>;
-    /// Returns the messages that are sent to a model with the edits of a projection, each with what is sent of it, unless
-    /// that is all.
+    /// Returns the messages that are sent to a model with the edits of a projection, each with the part of it that is
+    /// sent, unless that is all.
     fn projected_visible<'a>(
         &'a self,
         projection: Option<&'a Projection>,

@@ -28,7 +28,7 @@ impl Extra {
         Self((!is_empty).then(|| Box::new(Members { provider, unknown })))
     }
 
-    /// Reads what the fields of a part have left of its members.
+    /// Reads the members of a part that are none of its fields.
     pub(super) fn from_members(mut members: Map<String, Value>) -> Self {
         let provider = take_optional(&mut members, "provider");
         Self::new(provider, members.into())

@@ -1,4 +1,4 @@
-//! Checks that the content of a file is what its media type says.
+//! Checks that the content of a file is of its media type.
 // REFUSED-01
 
 use std::borrow::Cow;
@@ -95,7 +95,7 @@ pub(super) fn problem(media_type: &str, url: &str) -> Option<Cow<'static, str>> 
     })
 }
 
-/// Returns the type of what a URL holds, if it is known, and the content in base64.
+/// Returns the type of the content of a URL, if it is known, and the content in base64.
 pub(super) fn type_of(url: &str) -> Option<(&'static str, &str)> {
     let (_, encoded) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some((known_type(&decoded(encoded)?)?, encoded))

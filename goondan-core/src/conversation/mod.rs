@@ -232,8 +232,8 @@ impl Conversation {
         })
     }
 
-    /// Returns what is sent to a model: the current messages, without tool calls that have no result and results that
-    /// have no call.
+    /// Returns the messages that are sent to a model: the current messages, without tool calls that have no result
+    /// and results that have no call.
     pub fn model_input(&self) -> impl Iterator<Item = Cow<'_, MessageData>> {
         let orphans = self.orphans();
         self.messages().filter_map(move |message| orphans.visible(message))

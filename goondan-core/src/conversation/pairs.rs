@@ -291,8 +291,8 @@ impl<'a> Orphans<'a> {
         !self.parts.is_empty() && self.parts.contains_key(&PartRef { message, index })
     }
 
-    /// Returns what is sent to a model of `message`: all of it, or its parts without orphans, or `None` if no part is
-    /// left.
+    /// Returns the part of `message` that is sent to a model: all of it, or its parts without orphans, or `None` if
+    /// no part is left.
     pub(super) fn visible<'m>(&self, message: &'m Message) -> Option<Cow<'m, MessageData>> {
         let parts = message.content().parts();
         // Most parts are no halves of a pair, and need no look-up.

@@ -157,7 +157,7 @@ impl FilePart {
         }
     }
 
-    /// Checks that the file can be part of a message: that what it holds is in base64, not empty, of its media type,
+    /// Checks that the file can be part of a message: that its content is in base64, not empty, of its media type,
     /// and not larger than [`FilePart::MAX_INLINE`]. Every file is checked before it comes into a conversation, because
     /// a provider would refuse each request that has a bad one. The content of a link is not known, and a type that
     /// goondan does not know can have any content.
@@ -171,7 +171,7 @@ impl FilePart {
     /// ```
     ///
     /// # Errors
-    /// `E_INPUT_FILE`, with what is wrong.
+    /// `E_INPUT_FILE`, with the fault.
     // REFUSED-01
     pub fn check(&self) -> Result<(), Error> {
         match self.problem() {
@@ -188,7 +188,7 @@ impl FilePart {
         )
     }
 
-    /// Returns what is wrong with the file: see [`FilePart::check`].
+    /// Returns the fault of the file: see [`FilePart::check`].
     pub(crate) fn problem(&self) -> Option<Cow<'static, str>> {
         let is_large = self.url.len() / 4 * 3 > Self::MAX_INLINE;
         is_large.then(|| "it has more than 5 MB".into()).or_else(|| media::problem(&self.media_type, &self.url))
@@ -198,7 +198,7 @@ impl FilePart {
     /// that models made.
     ///
     /// # Errors
-    /// What is wrong with the file, if it cannot be corrected.
+    /// The fault of the file, if it cannot be corrected.
     #[doc(hidden)]
     pub fn correct_type(&mut self) -> Result<(), Cow<'static, str>> {
         let Some(problem) = media::problem(&self.media_type, &self.url) else { return Ok(()) };
@@ -354,7 +354,7 @@ impl ToolOutput {
 }
 
 impl Part {
-    /// Returns what only the provider that made the part interprets, if it has such data.
+    /// Returns the data that only the provider that made the part interprets, if it has some.
     pub fn provider(&self) -> Option<&ProviderData> {
         match self {
             Self::Text(part) => part.extra.provider(),

@@ -1,4 +1,4 @@
-//! Edits of what one model call is sent, laid over a conversation that does not change.
+//! Edits of the messages that one model call is sent, laid over a conversation that does not change.
 // PROJ-01, D-27
 
 use std::collections::BTreeMap;

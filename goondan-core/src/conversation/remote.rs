@@ -17,7 +17,7 @@ pub enum Snapshot {
 pub trait RemoteConversation: Send + Sync {
     /// Returns all text of a message, joined.
     fn text(&self, snapshot: Snapshot, cursor: usize) -> String;
-    /// Returns what an extension added to a message under `key`.
+    /// Returns the value that an extension added to a message under `key`.
     ///
     /// # Errors
     /// When the value cannot be read.

@@ -1,7 +1,7 @@
 //! Each text that a model or a person reads: one view for reading, and one for rewriting.
 //!
 //! Both name each member of each kind of part, so that a new kind, or a new member, does not compile until it is in
-//! them. Ids and the types of parts are no texts; neither is what a file holds, in a `data:` URL.
+//! them. Ids and the types of parts are no texts; neither is the content of a file, in a `data:` URL.
 
 use std::borrow::Cow;
 use std::iter::Chain;
@@ -20,7 +20,8 @@ impl Part {
     /// arguments, tool results with the texts, errors and files in them, names, types and URLs of files, and blocks of
     /// providers. Of JSON these are the texts, the numbers, and the names of members.
     ///
-    /// Ids are left out, and so is what a file holds: look at [`FilePart::url`]. [`Content::map_text`] rewrites them.
+    /// Ids are left out, and so is the content of a file: look at [`FilePart::url`]. [`Content::map_text`] rewrites
+    /// them.
     ///
     /// [`Content::map_text`]: super::Content::map_text
     pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
@@ -268,7 +269,7 @@ impl<'f> Rewrite<'f> {
         members.values_mut().for_each(|value| _ = self.json(value));
     }
 
-    /// Rewrites what a part holds beside its fields. Removes the data of a provider if the part has `changed`, or a
+    /// Rewrites the members of a part beside its fields. Removes the data of a provider if the part has `changed`, or a
     /// text in the data would: only a model can make it.
     fn extra(&mut self, extra: &mut Extra, changed: bool) {
         let changed = extra.unknown_mut().fold(changed, |changed, value| self.json(value) | changed);

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A point in time with the precision of a millisecond, from 1970 to 9999: what the written form can hold. A moment
+/// A point in time with the precision of a millisecond, from 1970 to 9999: the range of the written form. A moment
 /// outside of these years, as of a clock that is wrong, becomes the nearest one within.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(SystemTime);

@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for UnknownMembers {
     }
 }
 
-/// Removes the member `name` from `object` and returns it as a `T`. What is left in the end is unknown.
+/// Removes the member `name` from `object` and returns it as a `T`. The members that are left in the end are unknown.
 pub(super) fn take<T: DeserializeOwned, E: Error>(object: &mut Map<String, Value>, name: &'static str) -> Result<T, E> {
     let value = object.shift_remove(name).ok_or_else(|| E::missing_field(name))?;
     T::deserialize(value).map_err(|error| E::custom(format_args!("`{name}`: {error}")))

@@ -78,7 +78,7 @@ pub trait Crossing: Sized + Send + 'static {
 
     /// Returns a result whose fields are read from the host.
     fn remote(origin: RemoteResult) -> Self;
-    /// Writes changed fields to the host, and returns what is returned to it.
+    /// Writes changed fields to the host, and returns its answer.
     ///
     /// # Errors
     /// When the host refuses a changed field.

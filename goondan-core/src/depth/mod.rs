@@ -1,7 +1,7 @@
-//! The limit of nesting: checks where values come in, and what drops a value that is nested deeper.
+//! The limit of nesting: checks where values come in, and the functions that drop a value that is nested deeper.
 //!
 //! Cloning, comparing, writing and dropping a JSON value recurse on the stack, level by level, and serde_json reads
-//! only 127 levels of what it writes. So a value that is nested too deeply is refused where it comes in: it could be
+//! only 127 levels of its own output. So a value that is nested too deeply is refused where it comes in: it could be
 //! stored and never be read again. Nothing here recurses further than the limit.
 
 mod serialize;
@@ -71,13 +71,13 @@ impl TooDeep {
         }
     }
 
-    /// Adds what precedes the place: the pointer to the value itself, such as `/metadata`.
+    /// Adds the beginning of the place: the pointer to the value itself, such as `/metadata`.
     #[must_use]
     pub(crate) fn within(self, prefix: impl fmt::Display) -> Self {
         Self { place: format!("{prefix}{}", self.place) }
     }
 
-    /// Returns the refusal of `what`, such as `the output of the tool`, as an error with `code`.
+    /// Returns the refusal of the value `what`, such as `the output of the tool`, as an error with `code`.
     #[cold]
     pub fn into_error(self, code: ErrorCode, what: impl fmt::Display) -> Error {
         Error::new(code, format!("{what} {self}")).suggest("flatten the value, or put what is inside of it into a text")

@@ -26,7 +26,7 @@ pub(crate) enum Unwritable {
 /// Leaking some memory is better than a stack that overflows.
 const DROPPED: usize = 256;
 
-/// Converts `value` to JSON like [`serde_json::to_value`], but refuses what is too deep.
+/// Converts `value` to JSON like [`serde_json::to_value`], but refuses a value that is too deep.
 pub(crate) fn to_value<T: Serialize>(value: T) -> Result<Value, Unwritable> {
     let json = to_value_within(&value, MAX_DEPTH);
     if let Err(Unwritable::TooDeep(_)) = json {
@@ -58,7 +58,7 @@ pub(crate) fn to_value_of_size<T: Serialize + ?Sized>(value: &T, bytes: usize) -
     }
 }
 
-/// Writes `value` as JSON that is indented, but refuses what is too deep.
+/// Writes `value` as JSON that is indented, but refuses a value that is too deep.
 pub(crate) fn write_pretty<T: Serialize + ?Sized>(value: &T, to: impl Write) -> Result<(), Unwritable> {
     write(value, &mut serde_json::Serializer::pretty(to), MAX_DEPTH, &Refusal::default())
 }

@@ -81,10 +81,10 @@ codes! {
     /// The tool call waits for a decision.
     // ASK-01
     TOOL_WAITING = "E_TOOL_WAITING";
-    /// It was decided that the tool call does not run, or what was approved is not what would run.
+    /// It was decided that the tool call does not run, or another call was approved than the one that would run.
     // ASK-01
     TOOL_REJECTED = "E_TOOL_REJECTED";
-    /// The handler of a tool asks what it must not ask.
+    /// The handler of a tool asks a question that it must not ask.
     // ASK-04
     TOOL_ASKS = "E_TOOL_ASKS";
     /// A live question has no answer: there is no person to ask, or none came in time.
@@ -132,7 +132,7 @@ codes! {
     ANSWER_SCHEMA = "E_ANSWER_SCHEMA";
     /// The conversation does not fit into the context window of the model.
     MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
-    /// An option of a model call has the wrong type, or the model's provider cannot do what it says.
+    /// An option of a model call has the wrong type, or the model's provider cannot follow it.
     MODEL_OPTION = "E_MODEL_OPTION";
     /// A middleware selected a model that the agent does not have.
     MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";

@@ -183,7 +183,7 @@ impl Error {
         &self.0
     }
 
-    /// Adds a remedy: what the reader of the message can do.
+    /// Adds a remedy: a step that the reader of the message can take.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<Cow<'static, str>>) -> Self {
         self.0.suggestion = Some(mask_cow(suggestion.into()));
@@ -246,7 +246,7 @@ impl Error {
         &self.0.code
     }
 
-    /// Returns what went wrong, without the extension, the part and the causes.
+    /// Returns the message itself, without the extension, the part and the causes.
     pub fn message(&self) -> Cow<'_, str> {
         match (&self.0.message, &self.0.source) {
             (Some(message), _) => Cow::Borrowed(message),

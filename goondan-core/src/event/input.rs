@@ -59,8 +59,8 @@ pub struct AgentEvent {
     // VALUE-01
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Box<AnswerFormat>>,
-    /// The guards of the agents that have asked, which cover what they ask: an agent without one of them refuses the
-    /// event.
+    /// The guards of the agents that have asked, which cover the agents that they ask: an agent without one of them
+    /// refuses the event.
     // GUARD-01
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<ExtensionName>,

@@ -1,5 +1,5 @@
 //! Events: input events start turns, bus events are emitted on the event bus of an instance, and runtime events report
-//! what the runtime does.
+//! the work of the runtime.
 
 mod answer;
 mod bus_event;

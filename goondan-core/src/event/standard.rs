@@ -229,7 +229,7 @@ pub enum ReloadEffect {
 }
 
 payload! {
-    /// The conversation was taken back: these turns, and the messages that they made, are gone. What they did to files
+    /// The conversation was taken back: these turns, and the messages that they made, are gone. Their changes of files
     /// and to the state of extensions is not. If the extensions did not run then, the event comes when the conversation
     /// is opened next; it may come more than once.
     ///

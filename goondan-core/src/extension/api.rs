@@ -161,8 +161,8 @@ impl PipelineApi<'_> {
     /// ```
     ///
     /// It gets the input, and the texts of its parts, such as names of files; not the metadata of the event, which is
-    /// the program's. The message, `input()` of contexts, and what watches the turn have only what it returns. A masker
-    /// that fails or panics refuses the input, also with `onError: skip`.
+    /// the program's. The message, `input()` of contexts, and watchers of the turn have only the text that it
+    /// returns. A masker that fails or panics refuses the input, also with `onError: skip`.
     ///
     /// # Errors
     /// `E_EXT_INIT` when registration is over: after `#[init]`.

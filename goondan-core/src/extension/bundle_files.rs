@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The files that the bundle of an agent is made of: its documents, what its models read, its libraries, what its
-/// commands run, and the directory in which conversations are stored.
+/// The files that the bundle of an agent is made of: its documents, the files that its models read, its libraries,
+/// those that its commands run, and the directory in which conversations are stored.
 /// [`InitContext::bundle_files`](super::InitContext::bundle_files) returns them.
 ///
-/// An extension that writes files for a model does not write these: they decide what the program runs.
+/// An extension that writes files for a model does not write these: they decide which code the program runs.
 ///
 /// ```
 /// use std::path::Path;

@@ -60,7 +60,7 @@ pub struct ExtensionDescriptor {
     pub guard: bool,
     /// The JSON Schema of its config.
     pub config_schema: SchemaFn,
-    /// Makes the extension for one conversation, and registers what it declares.
+    /// Makes the extension for one conversation, and registers its functions.
     pub register: RegisterFn,
 }
 
@@ -229,7 +229,7 @@ impl ToolDescriptor {
         Self { name, description: "", effect, timeout, asks: false, parallel: false, parameters, line }
     }
 
-    /// Sets what the tool does, for the model.
+    /// Sets the description of the tool, for the model.
     #[must_use]
     pub const fn description(self, description: &'static str) -> Self {
         Self { description, ..self }

@@ -1,4 +1,4 @@
-//! Events: subscriptions and emissions on the event bus of an instance, what is shown to the person, delegations and
+//! Events: subscriptions and emissions on the event bus of an instance, notes to the person, delegations and
 //! requests for reloads.
 
 use std::fmt;
@@ -13,10 +13,10 @@ use crate::shown::Shown;
 
 /// The event bus of one conversation. Returned by [`ExtensionApi::events`](crate::ExtensionApi::events).
 ///
-/// Extensions exchange events on it, and the runtime reports there what happens: turns, steps, tool calls. `#[on]`
-/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time. Three members act
-/// besides: [`show`](EventsApi::show) shows something to the person, [`delegate`](EventsApi::delegate) starts a turn, and
-/// [`reload`](EventsApi::reload) requests a reload.
+/// Extensions exchange events on it, and the runtime reports there its own work: turns, steps, tool calls. `#[on]`
+/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time. Three members
+/// act besides: [`show`](EventsApi::show) shows something to the person, [`delegate`](EventsApi::delegate) starts a
+/// turn, and [`reload`](EventsApi::reload) requests a reload.
 ///
 /// ```
 /// use goondan::prelude::*;

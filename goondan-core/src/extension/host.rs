@@ -58,7 +58,7 @@ pub trait ExtensionHost: LogHost {
     fn delegate(&self, delegation: AgentDelegate);
     /// Sends a request for a reload to the program, and publishes it as an event. Returns the answer.
     fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer>;
-    /// Returns what an [`InitContext`](super::InitContext) holds.
+    /// Returns the values of an [`InitContext`](super::InitContext).
     ///
     /// # Errors
     /// In a library, when its host does not return it.
@@ -87,6 +87,6 @@ pub enum AnyRegistration {
 
 /// Runs before an extension is dropped. `#[cleanup]` generates implementations.
 pub trait CleanupHandler: Send + Sync + 'static {
-    /// Releases what the extension holds. The call has a deadline.
+    /// Releases the resources of the extension. The call has a deadline.
     fn clean_up(&self) -> BoxFuture<'_, Result<()>>;
 }

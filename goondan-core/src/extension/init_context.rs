@@ -77,7 +77,7 @@ impl InitContext {
 
     /// Returns the current files of the agent's bundle, after a reload others than in `#[init]`, and the
     /// directory in which conversations are stored. An extension that writes files for a model does not write these,
-    /// because they decide what the program runs. Below the stored conversations, it writes in the
+    /// because they decide which code the program runs. Below the stored conversations, it writes in the
     /// [working directory](crate::ToolContext::workdir) alone.
     ///
     /// # Errors
@@ -97,8 +97,8 @@ impl InitContext {
         Ok(self.api.host().info()?.secret_variables)
     }
 
-    /// Returns whether this conversation is opened only to show what the extension registers, as `goondan order` does.
-    /// Then it runs no turn, and `#[init]` should register as ever, but start and connect to nothing.
+    /// Returns whether this conversation is opened only to show the registrations of the extension, as `goondan
+    /// order` does. Then it runs no turn, and `#[init]` should register as ever, but start and connect to nothing.
     pub fn inspect(&self) -> bool {
         self.info.inspect
     }
@@ -106,9 +106,9 @@ impl InitContext {
     /// Returns a number that tells this conversation apart from the others that are open in this process. It is the
     /// same for all extensions of the conversation, also in libraries, and stays the same over reloads.
     ///
-    /// It is for what belongs to one conversation and is kept outside of the extension, such as a pool of connections.
-    /// Names do not do: two agents in one process that store in different places may have the same name and the same
-    /// keys.
+    /// It is for resources that belong to one conversation and is kept outside of the extension, such as a pool of
+    /// connections. Names do not do: two agents in one process that store in different places may have the same name
+    /// and the same keys.
     pub fn conversation(&self) -> u64 {
         self.info.conversation
     }
@@ -134,7 +134,7 @@ impl InitContext {
 
     /// Makes, unless it exists, and returns a directory for files of this extension: `extensions/<name>` in the
     /// workspace, below the state root. The conversations of all agents of the workspace share it, also in several
-    /// processes at once. It is not part of what a conversation exports, and stays when conversations are deleted.
+    /// processes at once. It is not part of the export of a conversation, and stays when conversations are deleted.
     ///
     /// Keep data of one conversation in the [state](ExtensionApi::state), and one value that all of them share in the
     /// [shared state](Self::shared_state).

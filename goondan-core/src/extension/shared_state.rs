@@ -18,7 +18,7 @@ use crate::error::Result;
 /// In a `FileStore` it is the file `extensions/<name>.json` of the workspace, which a change replaces atomically: after
 /// a crash it is the old value or the new one. It survives restarts. Unlike the [state](crate::ExtensionApi::state), it
 /// belongs to no conversation: a change is stored at once and stays if the turn fails, and the value is not part of
-/// what a conversation exports.
+/// the export of a conversation.
 ///
 /// Both functions block the thread, as the store does: reading reads a file; a change waits for the changes of others,
 /// and then writes and syncs, which takes milliseconds. Neither belongs into a loop over pieces of an answer.

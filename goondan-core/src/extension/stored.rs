@@ -1,4 +1,5 @@
-//! Typed access to the values of an extension that are stored as JSON: its state, and what its conversations share.
+//! Typed access to the values of an extension that are stored as JSON: its state, and the value that its
+//! conversations share.
 
 use std::fmt;
 

@@ -97,7 +97,7 @@ impl Prices {
         Self { cache_write: Some(price), ..self }
     }
 
-    /// Returns what these tokens cost.
+    /// Returns the cost of these tokens.
     pub fn cost(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached_prompt_tokens;
         let written = usage.cache_write_tokens;

@@ -10,10 +10,11 @@ use crate::depth;
 use crate::error::Result;
 use crate::name::ToolName;
 
-/// The options of a model call. What is `None` or empty is left to the model's own options, and then to its provider.
+/// The options of a model call. A member that is `None` or empty is left to the model's own options, and then to its
+/// provider.
 ///
 /// A step middleware sets options of its step through [`StepContext::model_options_mut`](crate::StepContext). A model
-/// fails with `E_MODEL_OPTION` if its provider cannot do what an option says.
+/// fails with `E_MODEL_OPTION` if its provider cannot follow an option.
 ///
 /// ```
 /// use goondan::middleware::ModelOptions;

@@ -288,7 +288,7 @@ impl<'a> AgentsApi<'a> {
     /// it is not running.
     ///
     /// The turn of the other agent belongs to this one. It is cancelled when this one is, when the future is dropped
-    /// while this turn runs on, and when the time of the request is over; what it uses is in
+    /// while this turn runs on, and when the time of the request is over; its usage is in
     /// [`TurnResult::whole_usage`](crate::TurnResult::whole_usage). If this turn is interrupted, that one stays open,
     /// and goes on when this one asks again.
     ///
@@ -308,7 +308,7 @@ impl<'a> AgentsApi<'a> {
 
     /// Sends a request like [`request`](Self::request), and returns its answer as a value of the type `T`. The schema
     /// comes from the type, unless the request [has one](AgentRequest::expecting). The model that answers is asked
-    /// again with what is wrong with its answer, twice at most, unless the request says another number.
+    /// again with the fault of its answer, twice at most, unless the request says another number.
     ///
     /// ```
     /// use goondan::agent::AgentRequest;
@@ -344,7 +344,7 @@ impl<'a> AgentsApi<'a> {
 
     /// Sends a request to another agent without waiting. The answer is appended as a message before the next step that
     /// starts after its arrival, with `__goondanInterAgentResponse` in its metadata. The turn of the other agent
-    /// belongs to no other turn: it is not cancelled with this one, and what it uses does not count here.
+    /// belongs to no other turn: it is not cancelled with this one, and its usage does not count here.
     ///
     /// # Errors
     /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, also for a request to a model, or when too many answers

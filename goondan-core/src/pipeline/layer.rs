@@ -101,7 +101,7 @@ impl MiddlewareOptions {
     }
 }
 
-/// The description of a layer: where it comes from, and what determines its position in the chain.
+/// The description of a layer: where it comes from, and the reasons for its position in the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -9,10 +9,10 @@ use crate::event::AgentEvent;
 /// [`PipelineApi::mask_inputs`](crate::PipelineApi::mask_inputs).
 ///
 /// A closure is a masker: it takes a `&str`, and returns the text that it becomes, or `None` if it does not change. It
-/// must be pure: the same text becomes the same, and what it returns stays as it is. An event that is sent again is the
+/// must be pure: the same text becomes the same, and its output stays as it is. An event that is sent again is the
 /// same event only then.
 pub trait InputMasker: Send + Sync + 'static {
-    /// Returns what a text becomes, or `None` if it does not change.
+    /// Returns the masked form of a text, or `None` if it does not change.
     ///
     /// # Errors
     /// The input is refused with this: nothing of it is stored, and no turn begins.

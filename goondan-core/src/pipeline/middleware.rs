@@ -33,7 +33,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     fn run_host<'c>(ctx: &'c Self::Context<'_>) -> &'c dyn RunHost;
     #[doc(hidden)]
     fn run_core<'c>(ctx: &'c mut Self::Context<'_>) -> CoreRun<'c, Self::Output>;
-    /// Updates a result, which an inner layer or the core has returned, to what the host knows now.
+    /// Updates a result, which an inner layer or the core has returned, to the state of the host.
     #[doc(hidden)]
     #[inline]
     fn follow(_ctx: &mut Self::Context<'_>, _result: &mut Self::Output) {}

@@ -16,7 +16,7 @@ pub enum OnError {
     /// The turn or the step fails; a tool call ends with an error, which the model reads.
     #[default]
     Abort,
-    /// The run goes on as if the extension had no such layer. What the layer did to the context before it failed stays.
+    /// The run goes on as if the extension had no such layer. Changes of the context from before the failure stay.
     Skip,
 }
 

@@ -127,7 +127,7 @@ impl AnswerVerdict {
         Self::Refuse(error.into())
     }
 
-    /// Asks the model again, with words that say what is wrong. It does so twice in a row at most.
+    /// Asks the model again, with words about the fault. It does so twice in a row at most.
     pub fn ask_again(words: impl Into<String>) -> Self {
         Self::AskAgain { words: words.into(), at_most: None }
     }

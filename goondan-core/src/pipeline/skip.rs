@@ -3,7 +3,7 @@
 //! Such a layer is two layers of the chain, [`Skipping`] and right inside of it a [`Probe`]. `Skipping` runs the
 //! middleware, and the middleware's `next` runs the probe, which records how far `next` has come and shares its result
 //! before the middleware can change it. If the middleware fails, `Skipping` therefore knows whether to run the rest of
-//! the chain itself, or to return the shared result. All other layers cost what they cost without it.
+//! the chain itself, or to return the shared result. All other layers cost as much as without it.
 // FAIL-01
 
 use std::future::poll_fn;

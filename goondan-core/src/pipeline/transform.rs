@@ -59,15 +59,15 @@ pub enum PieceKind {
 /// assert_eq!(shouted.end(PieceKind::Text).unwrap(), "goo");
 /// ```
 pub trait PieceTransformer: Send + 'static {
-    /// Returns what is told and stored of a piece, and of what was kept back before. A piece that does not change is
-    /// returned borrowed, which costs nothing.
+    /// Returns the text that is told and stored of a piece, and of the pieces kept back before. A piece that does not
+    /// change is returned borrowed, which costs nothing.
     ///
     /// # Errors
-    /// The step fails, also with `onError: skip`: what was kept back is not known any more.
+    /// The step fails, also with `onError: skip`: the text that was kept back is not known any more.
     fn piece<'p>(&mut self, kind: PieceKind, piece: &'p str) -> Result<Cow<'p, str>>;
 
-    /// Returns what was kept back of a part of the answer that has ended. The next piece belongs to another part. If
-    /// the model begins its answer again, what this returns is dropped.
+    /// Returns the text that was kept back of a part of the answer that has ended. The next piece belongs to another
+    /// part. If the model begins its answer again, this text is dropped.
     ///
     /// # Errors
     /// As those of [`PieceTransformer::piece`].
@@ -102,7 +102,7 @@ impl Transformer {
         self.0.piece(kind, piece)
     }
 
-    /// Returns what was kept back. It may panic.
+    /// Returns the text that was kept back. It may panic.
     ///
     /// # Errors
     /// The failure of the transformer.

@@ -110,7 +110,7 @@ impl JsonSchema for Secret {
 
 /// Returns the forms of `text` that are masked: none if it is too short.
 fn masked_forms(text: &str) -> Vec<Box<str>> {
-    // What reads a file or a header often removes the blanks around a value.
+    // Readers of files and headers often remove the blanks around a value.
     let trimmed = Some(text.trim()).filter(|trimmed| *trimmed != text);
     let texts = [Some(text), trimmed].into_iter().flatten().filter(|text| text.chars().count() >= SHORTEST);
     let mut forms: Vec<_> = texts.flat_map(forms).collect();

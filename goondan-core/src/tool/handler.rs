@@ -116,8 +116,8 @@ impl<'a> ToolContext<'a> {
         self.host.logger()
     }
 
-    /// Tells those who watch the turn how far the call is: how much of `total` is `done`, and in a few words what it is
-    /// at.
+    /// Tells those who watch the turn how far the call is: how much of `total` is `done`, and in a few words the work
+    /// that it is at.
     ///
     /// The stream of the turn has it as `TurnUpdate::Progress`, the bus as the event `tool.progress`. Nothing is
     /// stored, and at most 20 updates of a call are told in a second; the others are dropped. Without a receiver, this
@@ -149,8 +149,8 @@ impl<'a> ToolContext<'a> {
         self.host.progress(done, total, text);
     }
 
-    /// Returns the value that was decided about the question that this handler [has asked](ToolReply::ask), `None` before
-    /// that. A handler whose question was rejected does not run again.
+    /// Returns the value that was decided about the question that this handler [has asked](ToolReply::ask), `None`
+    /// before that. A handler whose question was rejected does not run again.
     ///
     /// # Errors
     /// `E_DECISION_INVALID` when the value is no `T`.
@@ -169,13 +169,14 @@ impl<'a> ToolContext<'a> {
         decided(self.decisions()?, Some(name))
     }
 
-    /// Asks the person a live question, and waits for the answer: for what cannot run again, such as the question of a
-    /// server that holds a connection open meanwhile. Where the handler can run again, it returns
+    /// Asks the person a live question, and waits for the answer: for work that cannot run again, such as the
+    /// question of a server that holds a connection open meanwhile. Where the handler can run again, it returns
     /// [`ToolReply::ask`] instead: then the turn is suspended, and the question outlives the process.
     ///
     /// The time that the person takes counts against the expiry of the question, 10 minutes unless it sets another, and
-    /// against no deadline of the tool, the turn, or an agent that waits for this one. If the process ends meanwhile, the
-    /// question is lost, and the call is interrupted as its effect says. `#[tool(asks)]` declares that the tool asks.
+    /// against no deadline of the tool, the turn, or an agent that waits for this one. If the process ends meanwhile,
+    /// the question is lost, and the call is interrupted as its effect says. `#[tool(asks)]` declares that the tool
+    /// asks.
     ///
     /// ```
     /// use goondan::decision::Question;
@@ -200,9 +201,9 @@ impl<'a> ToolContext<'a> {
     ///
     /// # Errors
     /// `E_TOOL_REJECTED` when the person says no; `E_NOT_ANSWERED` when there is no person to ask and the question
-    /// [says no answer for that](crate::Question::unanswered), or when no answer came in time; `E_DECISION_INVALID` when
-    /// the answer is no `T`; `E_TOOL_ASKS` when the tool does not declare that it asks, the question is too large, or the
-    /// call has asked too often.
+    /// [says no answer for that](crate::Question::unanswered), or when no answer came in time; `E_DECISION_INVALID`
+    /// when the answer is no `T`; `E_TOOL_ASKS` when the tool does not declare that it asks, the question is too
+    /// large, or the call has asked too often.
     // ASK-04
     pub async fn ask_live<T: DeserializeOwned>(&self, question: Question) -> Result<T> {
         T::deserialize(self.host.ask_live(question).await?).map_err(|error| unfit(&error))
@@ -217,7 +218,7 @@ impl<'a> ToolContext<'a> {
         self.host.ask_live(question)
     }
 
-    /// Returns what was decided about the questions of this handler, for a linkage.
+    /// Returns the decisions about the questions of this handler, for a linkage.
     ///
     /// # Errors
     /// When a host of an older version does not know.

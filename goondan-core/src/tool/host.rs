@@ -41,7 +41,7 @@ pub trait ToolHost: Send + Sync {
     fn logger(&self) -> Logger<'_>;
     /// Tells how far the call is.
     fn progress(&self, done: f64, total: Option<f64>, text: &str);
-    /// Returns what was decided about the questions of the handler about this call.
+    /// Returns the decisions about the questions of the handler about this call.
     ///
     /// # Errors
     /// When a host of an older version does not know.

@@ -28,7 +28,7 @@ pub struct ReplySize {
     pub files: usize,
 }
 
-/// The limit of the reply to one tool call, and what the file is named after that has a larger one.
+/// The limit of the reply to one tool call, and the parts of the name of the file that has a larger one.
 pub struct ReplyLimit<'a> {
     /// The size limit of the reply.
     pub size: ReplySize,
@@ -202,7 +202,7 @@ impl ReplyLimit<'_> {
         parts
     }
 
-    /// Writes a file to the working directory, and returns what the model reads instead.
+    /// Writes a file to the working directory, and returns the text that the model reads instead.
     fn save(&self, file: &FilePart) -> String {
         let encoded = file.url.split_once(";base64,").map(|(_, encoded)| encoded);
         let content = encoded.and_then(|encoded| BASE64_STANDARD.decode(encoded).ok());

@@ -110,7 +110,7 @@ impl From<&ShownCall<'_>> for WireShownCall {
 }
 
 impl WireShownCall {
-    /// Returns what a presenter reads.
+    /// Returns the values that a presenter reads.
     pub fn call(&self) -> ShownCall<'_> {
         ShownCall::new(&self.args, self.reply.as_ref().map(|WireReply(reply)| reply))
     }
@@ -174,7 +174,7 @@ enum Piece {
 }
 
 impl Piece {
-    /// Returns the first piece of `text`, and what is behind it.
+    /// Returns the first piece of `text`, and the rest.
     fn first_of(text: &'static str) -> Option<(Self, &'static str)> {
         let brace = text.find(['{', '}']);
         match brace {

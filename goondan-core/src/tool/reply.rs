@@ -15,8 +15,8 @@ use crate::question::Question;
 /// The reply of a tool: text, a JSON value, or text and files, and whether the tool failed.
 ///
 /// A tool that answers with text or JSON can return it as it is: any value that derives `Serialize`. A reply can also
-/// hold files, and say that the tool failed while the model still reads what it answered. In place of a file that
-/// [cannot be used](FilePart::check), the model reads what is wrong with it.
+/// hold files, and say that the tool failed while the model still reads its answer. In place of a file that
+/// [cannot be used](FilePart::check), the model reads the reason.
 ///
 /// ```
 /// use goondan::conversation::FilePart;
@@ -79,10 +79,10 @@ impl ToolReply {
     }
 
     /// Asks a person, or a program, before the tool acts: the call waits for the decision, on the disk, for as long as
-    /// it takes. Then the handler runs again from its start, and [`ToolContext::decision`] returns what was decided. If
+    /// it takes. Then the handler runs again from its start, and [`ToolContext::decision`] returns the decision. If
     /// that is a rejection, it does not run, and the model reads why.
     ///
-    /// The tool says so in its declaration, `#[tool(asks)]`. A handler that asks has not acted; what it does before it
+    /// The tool says so in its declaration, `#[tool(asks)]`. A handler that asks has not acted; its work before it
     /// asks happens again. A [`Question::named`] tells several questions of a handler apart; one that is decided is not
     /// asked again.
     ///
@@ -113,7 +113,7 @@ impl ToolReply {
     /// [`ToolContext::decision`]: crate::ToolContext::decision
     // ASK-04
     pub fn ask(question: Question) -> Self {
-        // What a host reads that does not know questions.
+        // The text for a host that does not know questions.
         let text = format!("the tool asks, and cannot be answered here: {}", question.text);
         Self { question: Some(Box::new(question)), ..Self::text(text).failed() }
     }
@@ -129,7 +129,7 @@ impl ToolReply {
         self.question.take()
     }
 
-    /// Adds a file. What the reply held before becomes content: JSON becomes a text.
+    /// Adds a file. The reply so far becomes content: JSON becomes a text.
     #[must_use]
     pub fn file(self, file: FilePart) -> Self {
         let mut parts = match self.output {
@@ -147,12 +147,12 @@ impl ToolReply {
         Self { is_error: true, ..self }
     }
 
-    /// Returns what the model is sent.
+    /// Returns the content that the model is sent.
     pub fn output(&self) -> &ToolOutput {
         &self.output
     }
 
-    /// Returns what the model is sent, without copying it.
+    /// Returns the content that the model is sent, without copying it.
     pub fn into_output(self) -> ToolOutput {
         self.output
     }

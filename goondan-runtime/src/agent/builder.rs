@@ -182,7 +182,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets what a failure of the layers of `extension` means, which is the name of an added extension. Defaults to
+    /// Sets the effect of a failure of the layers of `extension`, which is the name of an added extension. Defaults to
     /// [`OnError::Abort`]; with [`OnError::Skip`], the run goes on without a layer that failed.
     ///
     /// ```
@@ -308,7 +308,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Tells extensions that conversations are opened only to show what they register:
+    /// Tells extensions that conversations are opened only to show their registrations:
     /// [`InitContext::inspect`](goondan_core::InitContext::inspect).
     pub fn inspect(mut self) -> Self {
         self.opening.inspect = true;
@@ -368,11 +368,11 @@ impl AgentBuilder {
     /// their configs. No code of an extension runs before [`Agent::instance`].
     ///
     /// # Errors
-    /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
-    /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
-    /// a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that violates
-    /// its schema or is nested too deeply, `E_EXT_GUARD` for an extension that guards and whose failures are to be
-    /// skipped; `E_VALUE_DEPTH` for a hint, or the schema of an answer, that is nested too deeply.
+    /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one
+    /// that was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a
+    /// tool or a config that no object can fit, or an answer whose schema is none, `E_EXT_CONFIG` for a config that
+    /// violates its schema or is nested too deeply, `E_EXT_GUARD` for an extension that guards and whose failures are
+    /// to be skipped; `E_VALUE_DEPTH` for a hint, or the schema of an answer, that is nested too deeply.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
@@ -478,7 +478,7 @@ fn check_compatibility(descriptor: &ExtensionDescriptor, capabilities: &BTreeSet
     if missing.is_empty() {
         return Ok(());
     }
-    // COMPAT-02: the error names what is missing.
+    // COMPAT-02: the error names the missing one.
     let offered: Vec<_> = capabilities.iter().map(String::as_str).collect();
     let message = format!("needs `{}`, which this host does not offer", missing.join("`, `"));
     Err(Error::new(ErrorCode::EXT_COMPAT, message).suggest(format!(

@@ -93,7 +93,7 @@ impl Agent {
         outcome
     }
 
-    /// Deletes the conversations that the agent has had for requests of a turn alone, which is over. What fails is
+    /// Deletes the conversations that the agent has had for requests of a turn alone, which is over. A failure is
     /// logged.
     // D-40
     pub(crate) async fn forget(&self, turn: &TurnId) {
@@ -117,7 +117,7 @@ impl Agent {
         }
     }
 
-    /// Closes a turn that is open, with what that one has asked for, and deletes the conversation.
+    /// Closes a turn that is open, with the turns that it has asked for, and deletes the conversation.
     async fn forget_one(&self, key: &InstanceKey, is_open: bool) -> Result<()> {
         if is_open {
             let instance = self.instance_for_others(key.clone()).await?;

@@ -58,7 +58,7 @@ pub enum Change {
     },
 }
 
-/// Where the running turns of an agent take over what it is reloaded with.
+/// Where the running turns of an agent take over the reloaded agent.
 #[derive(Clone, Copy)]
 enum Boundary {
     Turn,
@@ -103,7 +103,7 @@ impl Agent {
         self.reload_at(Boundary::Turn, to).await
     }
 
-    /// As [`Agent::reload`], but a turn that runs continues with its next step on what `to` describes: its model,
+    /// As [`Agent::reload`], but a turn that runs continues with its next step on the agent `to`: its model,
     /// instructions and tools, and the layers of its steps and tool calls. Two things stay as they were when the turn
     /// began: the limits of the turn, and the layers around it. If an extension with a layer around turns changes or is
     /// removed, the reload takes place after the turn.
@@ -178,7 +178,7 @@ impl Agent {
     }
 }
 
-/// Returns the changes: those of `to` in its order, and then what was removed.
+/// Returns the changes: those of `to` in its order, and then the removed ones.
 fn changes(from: &[Arc<ExtensionSpec>], to: &[Arc<ExtensionSpec>]) -> Vec<ExtensionChange> {
     let find =
         |specs: &[Arc<ExtensionSpec>], name: &ExtensionName| specs.iter().find(|spec| spec.name == *name).cloned();

@@ -16,7 +16,7 @@ use crate::spec::ExtensionSpec;
 /// The longest time of the cleanup of one extension.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An extension, and what it registered.
+/// An extension, and its registrations.
 pub(crate) struct ActiveExtension {
     spec: Arc<ExtensionSpec>,
     handle: Arc<ExtensionHandle>,
@@ -81,7 +81,7 @@ impl ActiveExtension {
         names(self, other) || names(other, self)
     }
 
-    /// Runs the cleanup handlers, and ends what the extension can still do.
+    /// Runs the cleanup handlers, and ends the extension's handles.
     async fn end(&self) {
         for registration in self.registrations.iter().rev() {
             if let AnyRegistration::Cleanup(handler) = registration

@@ -51,7 +51,7 @@ impl ExtensionHandle {
         Arc::new(Self { extension, services, owner, state, tools, opening, stage })
     }
 
-    /// Ends registration, and returns what was registered.
+    /// Ends registration, and returns the registrations.
     pub(super) fn end_registration(&self) -> Vec<AnyRegistration> {
         match std::mem::replace(&mut *self.stage.lock(), Stage::Active) {
             Stage::Registering(registrations) => registrations,
@@ -64,7 +64,7 @@ impl ExtensionHandle {
         *self.stage.lock() = Stage::Ended;
     }
 
-    /// Returns what distinguishes this extension from others, also from those that had its name before.
+    /// Returns the number that distinguishes this extension from others, also from those that had its name before.
     pub(super) fn owner(&self) -> &Owner {
         &self.owner
     }

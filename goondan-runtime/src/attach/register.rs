@@ -1,4 +1,4 @@
-//! Registration: runs the `register` of each extension, and combines what they registered.
+//! Registration: runs the `register` of each extension, and combines their registrations.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -121,7 +121,7 @@ async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>, limi
 }
 
 impl Registered {
-    /// Combines what `extensions` registered, in their order.
+    /// Combines the registrations of `extensions`, in their order.
     fn combine(extensions: Vec<Arc<ActiveExtension>>, agent: &AgentSpec, late: Arc<LateTools>) -> Result<Self> {
         let (mut layers, mut maskers) = (Layers::default(), Vec::new());
         let mut tools = ToolRegistry::default();

@@ -71,11 +71,11 @@ impl ReloadRequests {
         self.requests.recv().await
     }
 
-    /// Calls `reload` for each request, and `tell` with what it returns, until the agents are dropped. The requests are
+    /// Calls `reload` for each request, and `tell` with its outcome, until the agents are dropped. The requests are
     /// refused with the error that `reload` returns.
     ///
     /// While a reload waits for the end of a step, another tool call of that step may ask for one. Then `reload` is
-    /// dropped and called again, so that what is loaded is never older than a request.
+    /// dropped and called again, so that the loaded agent is never older than a request.
     pub async fn serve<T>(mut self, mut reload: impl AsyncFnMut() -> Result<T>, mut tell: impl FnMut(Result<T>)) {
         while let Some(request) = self.next().await {
             let mut requests = vec![request];

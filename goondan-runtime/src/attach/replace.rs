@@ -1,4 +1,4 @@
-//! The replacement of what a conversation runs with: between two turns, or between two steps of one.
+//! The replacement of the generation that a conversation runs with: between two turns, or between two steps of one.
 
 use std::sync::Arc;
 
@@ -72,7 +72,8 @@ pub(crate) struct StepGenerations<'a> {
 }
 
 impl StepGenerations<'_> {
-    /// Returns what the next step runs with, if it is not the first: a reload that waits takes place now.
+    /// Returns the generation that the next step runs with, if it is not the first: a reload that waits takes place
+    /// now.
     #[inline]
     pub(crate) async fn next(&mut self) -> Option<Arc<Generation>> {
         if self.services.waiting_reload.exists() {

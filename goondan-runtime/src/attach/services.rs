@@ -150,7 +150,7 @@ impl Services {
         answer
     }
 
-    /// Replaces what the agent has, and returns what it had.
+    /// Replaces the values of the agent, and returns the earlier ones.
     pub(super) fn set_present(&self, present: Present) -> Present {
         std::mem::replace(&mut self.present.lock(), present)
     }

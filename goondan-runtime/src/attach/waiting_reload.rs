@@ -27,7 +27,7 @@ pub(super) struct StepReload {
 }
 
 impl WaitingReload {
-    /// Lets a reload wait until what is returned is dropped. One waits at a time: the agent reloads once at a time.
+    /// Lets a reload wait until the returned guard is dropped. One waits at a time: the agent reloads once at a time.
     pub(crate) fn enter(&self, spec: &Arc<AgentSpec>) -> (Waits<'_>, oneshot::Receiver<Result<()>>) {
         let (sender, outcome) = oneshot::channel();
         *self.reload.lock() = Some(StepReload { spec: Arc::clone(spec), outcome: sender });

@@ -2,8 +2,8 @@
 //!
 //! [`Bus::emit`] locks the table of subscriptions, pushes the event to the queue of each subscription that matches
 //! it, and returns. A queue of an extension is drained by its own task, which exists only while the queue has events;
-//! the program reads its queues itself. So a slow handler delays only the later events of its own queue, and an instance
-//! without subscriptions pays one atomic load per event.
+//! the program reads its queues itself. So a slow handler delays only the later events of its own queue, and an
+//! instance without subscriptions pays one atomic load per event.
 // EVENT-01..08
 
 mod chain;
@@ -144,7 +144,7 @@ impl Bus {
         }
     }
 
-    /// Records that `turn` runs, until the guard is dropped: it is the cause of what is emitted meanwhile.
+    /// Records that `turn` runs, until the guard is dropped: it is the cause of the events that are emitted meanwhile.
     pub(crate) fn enter_turn(&self, turn: &Arc<TurnInfo>) -> InTurn<'_> {
         self.shared.table.lock().turn = Some(Arc::clone(turn));
         InTurn(self)
@@ -155,8 +155,8 @@ impl Bus {
         (!self.shared.table.lock().is_closed()).then_some(&self.shared.runtime)
     }
 
-    /// Returns the turn that is the cause of what is emitted now: the one whose event is being handled, or the one that
-    /// runs.
+    /// Returns the turn that is the cause of the events that are emitted now: the one whose event is being handled,
+    /// or the one that runs.
     pub(crate) fn cause(&self) -> Option<Arc<TurnInfo>> {
         Chain::current().caused_by(self.shared.table.lock().turn.as_ref()).into_cause()
     }
@@ -188,7 +188,8 @@ impl Bus {
         if self.wait_until_quiet(timeout).await { 0 } else { self.report_pending(timeout) }
     }
 
-    /// Waits as [`drain`](Self::drain) does, without limiting what extensions emit. Returns whether the bus is quiet.
+    /// Waits as [`drain`](Self::drain) does, without a limit on the events of extensions. Returns whether the bus is
+    /// quiet.
     pub(crate) async fn wait_until_quiet(&self, timeout: Duration) -> bool {
         let quiet = async {
             loop {

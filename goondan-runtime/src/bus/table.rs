@@ -187,7 +187,7 @@ impl Table {
             || self.listeners.iter().any(|listener| listener.pattern.matches(name))
     }
 
-    /// Pushes `event` to the queues that it matches, and returns what is left to do.
+    /// Pushes `event` to the queues that it matches, and returns the work that is left.
     pub(super) fn push(&mut self, event: &Event, chain: Chain) -> Pushed {
         let chain = chain.caused_by(self.turn.as_ref());
         let mut to_start = Vec::new();

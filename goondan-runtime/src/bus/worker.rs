@@ -36,7 +36,7 @@ impl Worker {
                 }
                 None => return,
             }
-            // Without this, a handler that never yields and emits what it receives would keep the thread.
+            // Without this, a handler that never yields and emits the events that it receives would keep the thread.
             consume_budget().await;
         }
     }

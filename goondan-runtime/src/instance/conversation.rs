@@ -243,8 +243,8 @@ impl OpenConversation {
         Ok(Arc::new(info))
     }
 
-    /// Replaces what turns run with: new extensions are registered and become active, and then the old ones that were
-    /// not kept are cleaned up. After a failure the conversation continues unchanged.
+    /// Replaces the generation that turns run with: new extensions are registered and become active, and then the old
+    /// ones that were not kept are cleaned up. After a failure the conversation continues unchanged.
     pub(super) async fn reload(&mut self, slot: &InstanceSlot, spec: Arc<AgentSpec>) -> Result<()> {
         self.adopt_replaced().await;
         // A task that stores state would wait for the conversation lock, which is held here.
@@ -260,7 +260,7 @@ impl OpenConversation {
         outcome
     }
 
-    /// Continues with what the last turn replaced between its steps, if anything.
+    /// Continues with the generation that the last turn switched to between its steps, if it did.
     async fn adopt_replaced(&mut self) {
         if let Some(new) = self.replaced.take().await {
             self.set_generation(new);
@@ -327,7 +327,7 @@ impl OpenConversation {
         }
     }
 
-    /// Cancels what the open turn waited for when it was interrupted.
+    /// Cancels the turns that the open one waited for when it was interrupted.
     // D-40
     async fn cancel_left(&self) {
         let left = self.services.inbox.take_left();
@@ -464,14 +464,14 @@ impl OpenConversation {
         self.journaled.is_lost()
     }
 
-    /// Stores what could not be stored when a turn ended, and state that changed outside of turns.
+    /// Stores the part that could not be stored when a turn ended, and state that changed outside of turns.
     pub(super) async fn store(&mut self) -> Result<()> {
         self.journaled.commit_ended().await?;
         self.journaled.store_state().await
     }
 
     /// Cleans up the extensions, stores changed state, and releases the stored conversation. A turn that was
-    /// interrupted stays open, with what the model had said of an answer.
+    /// interrupted stays open, with the part of an answer that the model had said.
     pub(super) async fn close(mut self) -> Result<()> {
         self.adopt_replaced().await;
         let services = &self.services;

@@ -16,8 +16,8 @@ use crate::ports::router::AgentCall;
 use crate::turn::{self, Cancel, TurnStream};
 
 impl Instance {
-    /// Returns the calls of the conversation that wait for a decision, in the order of their requests, each with its open
-    /// questions. Waits for turns that run or were queued earlier.
+    /// Returns the calls of the conversation that wait for a decision, in the order of their requests, each with its
+    /// open questions. Waits for turns that run or were queued earlier.
     ///
     /// # Errors
     /// As [`Instance::messages`].
@@ -27,8 +27,8 @@ impl Instance {
     }
 
     /// Takes decisions about calls that wait, all of them or none, and goes on with the turn once all of its calls are
-    /// decided: the model is not asked again, and what has run does not run again. Returns the result of the turn, which
-    /// is suspended again while others wait.
+    /// decided: the model is not asked again, and no call that has run runs again. Returns the result of the turn,
+    /// which is suspended again while others wait.
     ///
     /// A decision is stored, and synced, before anything runs. After a crash in between, `decide` without decisions, or
     /// [`Instance::run`] with the event of the turn, goes on. In a new process, the turn has its event as the store has
@@ -85,16 +85,16 @@ impl Instance {
     /// ```
     ///
     /// # Errors
-    /// `E_NOT_WAITING` when a call does not wait; `E_DECISION_TAKEN` when a question was decided before, with that decision
-    /// in the details; `E_DECISION_INVALID` when a value does not fit its question, or arguments their tool. Then nothing
-    /// has changed. When the turn goes on, as [`Instance::run`].
+    /// `E_NOT_WAITING` when a call does not wait; `E_DECISION_TAKEN` when a question was decided before, with that
+    /// decision in the details; `E_DECISION_INVALID` when a value does not fit its question, or arguments their tool.
+    /// Then nothing has changed. When the turn goes on, as [`Instance::run`].
     // ASK-01, ASK-02
     pub async fn decide(&self, decisions: impl IntoIterator<Item = Decision>) -> Result<TurnResult> {
         let decisions = decidable(decisions)?;
         self.decide_locked(self.inner.slot.lock().await, decisions, Waiter::default()).await
     }
 
-    /// Takes decisions like [`Instance::decide`], and streams what happens in the turn when it goes on.
+    /// Takes decisions like [`Instance::decide`], and streams the updates of the turn when it goes on.
     // ASK-01
     pub fn decide_stream(&self, decisions: impl IntoIterator<Item = Decision>) -> TurnStream {
         let (instance, decisions) = (self.clone(), decidable(decisions));
@@ -126,8 +126,8 @@ impl Instance {
         outcome
     }
 
-    /// Handles the event of a call, as [`Instance::answer`] does; if the call says so, until its turn does not wait for a
-    /// decision any more. Cancels it when the caller does not wait any more.
+    /// Handles the event of a call, as [`Instance::answer`] does; if the call says so, until its turn does not wait
+    /// for a decision any more. Cancels it when the caller does not wait any more.
     // ASK-01, D-40
     pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<String> {
         let mut cancelled = pin!(call.cancelled());
@@ -151,7 +151,7 @@ impl Instance {
 
     // ASK-04
     async fn answer_until_decided(&self, call: &AgentCall) -> Result<String> {
-        // What cannot be opened is told by the answer.
+        // A conversation that cannot be opened is told by the answer.
         let own = self.view().await.map(|view| view.services.clock.clone()).unwrap_or_default();
         let _follows = call.asker.as_ref().map(|asker| asker.clock.follow(&own));
         let waiter = || call.asker.as_ref().map(Waiter::of_asker).unwrap_or_default();
@@ -176,8 +176,8 @@ impl Instance {
         }
     }
 
-    /// Lets the person who is there decide now about the calls that wait, which another agent waits for. Returns false if
-    /// there was no answer.
+    /// Lets the person who is there decide now about the calls that wait, which another agent waits for. Returns
+    /// false if there was no answer.
     // ASK-04
     #[cold]
     async fn ask_live(

@@ -137,7 +137,7 @@ async fn run(agent: &Arc<AgentInner>, call: AgentCall) -> Result<String> {
     router.request(call).await.map(AgentReply::into_text)
 }
 
-/// Emits the result on the bus of the conversation that delegated. What has no listener is logged.
+/// Emits the result on the bus of the conversation that delegated. A result without a listener is logged.
 fn tell(services: &Services, delegation: AgentDelegate, answer: Result<String>) {
     let AgentDelegate { id, target_agent, .. } = delegation;
     if let Err(error) = &answer {

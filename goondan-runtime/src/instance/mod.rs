@@ -1,4 +1,4 @@
-//! The handle of an instance: what callers do with one conversation, whether it is open or not.
+//! The handle of an instance: one conversation for callers, whether it is open or not.
 
 mod background;
 mod conversation;
@@ -86,7 +86,7 @@ pub(super) struct HandleInner {
 #[derive(Default)]
 pub(super) struct Waiter {
     updates: Option<UpdateSender>,
-    /// Where what the turn uses is added.
+    /// The place where the usage of the turn is added.
     spent: Option<Arc<Spent>>,
 }
 
@@ -138,7 +138,7 @@ impl Instance {
         Ok(self.view().await?.newest.get().registered.tools().catalog())
     }
 
-    /// Returns what is known of the model of the agent, such as its context window and its prices.
+    /// Returns facts about the model of the agent, such as its context window and its prices.
     ///
     /// # Errors
     /// As [`Instance::messages`].
@@ -209,8 +209,8 @@ impl Instance {
     /// # Ok::<(), goondan::Error>(())
     /// ```
     ///
-    /// The schema comes from the type, and the model is asked again, twice at most, with what is wrong with its answer:
-    /// [`AnswerFormat`] sets another number. What it answered before is neither in the conversation nor in the stream.
+    /// The schema comes from the type, and the model is asked again, twice at most, with the fault of its answer:
+    /// [`AnswerFormat`] sets another number. Its earlier answers are neither in the conversation nor in the stream.
     /// Tools can be called meanwhile.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Instance {
         self.run(event).await?.value()
     }
 
-    /// Handles one input event like [`Instance::run`], and streams what happens meanwhile.
+    /// Handles one input event like [`Instance::run`], and streams its updates.
     ///
     /// ```
     /// use goondan::Agent;
@@ -282,7 +282,7 @@ impl Instance {
         })
     }
 
-    /// Handles one input event like [`Instance::steer`], and streams what happens in its turn, if it has one of its
+    /// Handles one input event like [`Instance::steer`], and streams the updates of its turn, if it has one of its
     /// own. If its input joins a turn that runs, the stream ends with that turn and has no updates: those are in the
     /// stream of that turn.
     // STEER-01, D-46
@@ -317,9 +317,9 @@ impl Instance {
         })
     }
 
-    /// Cancels the turn that answers `event`: it ends now. What the model had said of an answer is kept, and the turn
-    /// is committed with the outcome `cancelled`, and the caller that runs it gets `E_TURN_CANCELLED`. Returns false,
-    /// and does nothing, if the event has no turn that runs or was interrupted.
+    /// Cancels the turn that answers `event`: it ends now. The part of an answer that the model had said is kept, and
+    /// the turn is committed with the outcome `cancelled`, and the caller that runs it gets `E_TURN_CANCELLED`.
+    /// Returns false, and does nothing, if the event has no turn that runs or was interrupted.
     ///
     /// # Errors
     /// `E_STORE_…` when an interrupted turn could not be stored.
@@ -364,11 +364,11 @@ impl Instance {
     }
 
     /// Takes the conversation back to the end of the turn `to`: the messages of later turns are removed, in a turn of
-    /// its own. A turn that was interrupted is closed first. What the turns did stays done: files, and the state of
+    /// its own. A turn that was interrupted is closed first. The acts of the turns stay done: files, and the state of
     /// extensions, which get the event `conversation.rewound`. The events of the turns stay answered: run again, they
     /// have the error `E_TURN_REWOUND`. Waits for turns that run or were queued earlier.
     ///
-    /// What a layer has removed stays removed, and a message that
+    /// Messages that layers have removed stay removed, and a message that
     /// [stands for others](goondan_core::Message::stands_for) stays: the conversation cannot be taken back to before
     /// the newest turn that one stands for.
     ///
@@ -443,7 +443,7 @@ impl Instance {
         Ok(self.open(self.inner.slot.lock().await).await?.messages().cloned().collect())
     }
 
-    /// Closes the instance: waits for queued turns, cleans up the extensions, stores what is not stored yet, and
+    /// Closes the instance: waits for queued turns, cleans up the extensions, stores the rest, and
     /// releases the conversation in the store. A turn that was interrupted stays open. Later turns of any clone fail;
     /// [`Agent::instance`](crate::Agent::instance) opens the conversation again.
     ///
@@ -519,7 +519,7 @@ impl Instance {
         self.open(lock).await.map(drop)
     }
 
-    /// Returns what is open, without waiting in the queue unless the conversation must be opened.
+    /// Returns the open conversation, without waiting in the queue unless the conversation must be opened.
     async fn view(&self) -> Result<View> {
         match self.inner.slot.view().filter(|_| !self.inner.is_closed()) {
             Some(view) => Ok(view),

@@ -70,7 +70,7 @@ struct SlotStatus {
     watched: bool,
 }
 
-/// Whether the conversation is open, and what stores state that changes.
+/// Whether the conversation is open, and the task that stores changed state.
 enum Phase {
     /// Nothing is open, or the lock holder is opening or closing the conversation, and stores its state.
     Closed,
@@ -136,7 +136,7 @@ impl InstanceSlot {
         Arc::clone(&self.conversation).lock_owned()
     }
 
-    /// Returns what is open now, if anything, without waiting.
+    /// Returns the conversation if it is open, without waiting.
     pub(super) fn view(&self) -> Option<View> {
         match &self.status.lock().phase {
             Phase::Open { view, .. } => Some(view.clone()),
@@ -232,7 +232,7 @@ impl InstanceSlot {
     /// Takes the conversation out of its lock, to close it.
     fn take_open(&self, lock: &mut ConversationLock) -> Option<Box<OpenConversation>> {
         let open = lock.take()?;
-        // `open` holds what the phase held, so that no extension is dropped under this lock.
+        // `open` holds the values of the phase, so that no extension is dropped under this lock.
         self.status.lock().phase = Phase::Closed;
         Some(open)
     }
@@ -243,8 +243,8 @@ impl InstanceSlot {
         if self.handle().is_some() { Ok(()) } else { self.close(lock).await }
     }
 
-    /// Replaces what turns run with, after the turns that were queued earlier. It runs to its end even if the caller is
-    /// dropped. Returns whether the conversation is open.
+    /// Replaces the generation that turns run with, after the turns that were queued earlier. It runs to its end even
+    /// if the caller is dropped. Returns whether the conversation is open.
     pub(crate) async fn reload(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
         self.reload_locked(self.lock().await, spec).await
     }
@@ -320,7 +320,7 @@ impl InstanceSlot {
     }
 
     /// Rejects the calls that wait when their time is over, and goes on with the turn. The conversation does not stay
-    /// open for that: what expires while it is closed is rejected when it is opened.
+    /// open for that: a question that expires while it is closed is rejected when it is opened.
     // ASK-01
     fn expire_at(self: &Arc<Self>, expires: Timestamp) {
         let slot = Arc::downgrade(self);
@@ -438,8 +438,8 @@ impl InstanceSlot {
         }
     }
 
-    /// Whether something is under way that does not hold the conversation lock, or a handle keeps open what would close
-    /// only because it was opened for other agents.
+    /// Whether something is under way that does not hold the conversation lock, or a handle keeps a conversation open
+    /// that would close only because it was opened for other agents.
     fn is_busy(&self) -> bool {
         let status = self.status.lock();
         let Phase::Open { view, saving, .. } = &status.phase else { return false };
@@ -473,7 +473,7 @@ impl InstanceSlot {
 }
 
 impl SlotStatus {
-    /// Dropping the last handle takes the status lock: the caller drops what is returned outside of it.
+    /// Dropping the last handle takes the status lock: the caller drops the returned value outside of it.
     fn handle(&self) -> Option<Instance> {
         Instance::upgrade(&self.handle)
     }

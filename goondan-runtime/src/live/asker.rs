@@ -23,7 +23,7 @@ pub(crate) struct Asker {
     /// The clock of its deadlines, which stands still while a person is asked.
     // ASK-04
     pub(crate) clock: Clock,
-    /// Where what the answer takes is added. `None` for a request that begins a tree of its own.
+    /// The place where the usage of the answer is added. `None` for a request that begins a tree of its own.
     pub(crate) spent: Option<Arc<Spent>>,
     /// Where the updates of the answering turn go, if they are wanted.
     pub(crate) updates: Option<UpdateSender>,

@@ -12,9 +12,9 @@ use super::clock::Clock;
 /// The time after which a timeout looks at its clock again, if it was about to fire.
 const STANDING: Duration = Duration::from_secs(1);
 
-/// Returns the output of `future`, or `None` if it is pending for longer than `limit`, not counting how long `clock` stands
-/// still meanwhile. The time counts from the first poll that returns pending: a future that is ready at once needs neither
-/// a clock nor a timer.
+/// Returns the output of `future`, or `None` if it is pending for longer than `limit`, not counting how long `clock`
+/// stands still meanwhile. The time counts from the first poll that returns pending: a future that is ready at once
+/// needs neither a clock nor a timer.
 // The timer is boxed, so that the futures around a future that is ready at once stay small.
 pub(crate) async fn within<F: Future>(limit: Duration, clock: Option<&Clock>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
@@ -34,7 +34,8 @@ async fn expiry(limit: Duration, clock: Option<&Clock>) {
     let stood = || clock.map(Clock::stood).unwrap_or_default();
     let (mut wait, mut before) = (limit, stood());
     loop {
-        // Unconstrained, so that it fires although what is limited uses up the coop budget of the task in every poll.
+        // Unconstrained, so that it fires although the limited future uses up the coop budget of the task in every
+        // poll.
         tokio::task::unconstrained(sleep(wait)).await;
         let now = stood();
         if now == before {

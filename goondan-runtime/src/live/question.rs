@@ -42,8 +42,8 @@ pub(crate) enum Unanswerable {
     TooMany,
 }
 
-/// A question that a handler waits for the answer to now, or that another agent has asked which a handler waits for. Clones
-/// are the same question.
+/// A question that a handler waits for the answer to now, or that another agent has asked which a handler waits for.
+/// Clones are the same question.
 ///
 /// [`LiveQuestions`](crate::LiveQuestions) tells them, and has an example.
 // ASK-04
@@ -83,7 +83,7 @@ impl LiveQuestion {
         &self.inner.told.wait
     }
 
-    /// Returns what front ends in other processes are told.
+    /// Returns the form for front ends in other processes.
     pub fn told(&self) -> &LiveWait {
         &self.inner.told
     }
@@ -101,8 +101,8 @@ impl LiveQuestion {
     ///
     /// # Errors
     /// `E_DECISION_TAKEN` when it was answered before, with that decision in the details; `E_DECISION_INVALID` when the
-    /// value does not fit, or the decision sets arguments or is about another question; `E_NOT_WAITING` when it has expired,
-    /// or its call has ended. Then nothing has changed.
+    /// value does not fit, or the decision sets arguments or is about another question; `E_NOT_WAITING` when it has
+    /// expired, or its call has ended. Then nothing has changed.
     pub fn decide(&self, decision: Decision) -> Result<()> {
         let decision = decision.checked()?;
         let [asked] = &self.wait().questions[..] else { return Err(not_waiting(Some(&decision))) };

@@ -34,7 +34,7 @@ struct Answers {
 pub(crate) struct Reservation(Option<Arc<Inbox>>);
 
 impl Inbox {
-    /// Forgets what was asked in the turn before.
+    /// Forgets the requests of the turn before.
     pub(crate) fn turn_begins(&self) {
         let mut answers = self.0.lock();
         answers.asked.clear();

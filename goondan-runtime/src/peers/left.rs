@@ -20,7 +20,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Cancels what was left open, and waits a while until it has ended.
+    /// Cancels the turns that were left open, and waits a while until it has ended.
     pub(crate) async fn cancel_all(all: Vec<Self>) {
         let ending = all.into_iter().map(|Self { router, call, asker }| {
             asker.cancel();
@@ -30,7 +30,7 @@ impl Left {
     }
 }
 
-/// Waits a while until what was cancelled has ended.
+/// Waits a while until the cancelled turns have ended.
 #[cold]
 pub(super) async fn wait_for(ending: Vec<JoinHandle<()>>) {
     let all = async {

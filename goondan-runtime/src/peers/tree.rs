@@ -1,5 +1,5 @@
-//! The tree of work: the turns of other agents that a turn waits for belong to it. They are cancelled with it, and what
-//! they use counts in it.
+//! The tree of work: the turns of other agents that a turn waits for belong to it. They are cancelled with it, and
+//! all that they use counts in it.
 // D-40, WORK-01, WORK-02
 
 use std::pin::Pin;
@@ -98,14 +98,14 @@ impl Asked {
         Waiting { below, unanswered: Some(Unanswered { request, left }) }
     }
 
-    /// Counts what the turn itself has used.
+    /// Counts the usage of the turn itself.
     pub(crate) fn spend(&self, usage: TokenUsage) {
         if let Some(above) = &self.above {
             above.add(usage);
         }
     }
 
-    /// Returns what the turns below this one have used, if their models report it.
+    /// Returns the usage of the turns below this one, if their models report it.
     pub(crate) fn spent(&self) -> Option<TokenUsage> {
         self.below.get()?.spent.tokens()
     }

@@ -1,4 +1,4 @@
-//! Ports: what others implement so that agents reach models, keep conversations, and ask other agents.
+//! Ports: the traits that others implement so that agents reach models, keep conversations, and ask other agents.
 
 pub(crate) mod model;
 pub(crate) mod observer;

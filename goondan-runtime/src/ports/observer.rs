@@ -1,4 +1,4 @@
-//! The port to observers: what happens in all conversations of an agent, told while it happens.
+//! The port to observers: events of all conversations of an agent, told at once.
 // OBSERVE-01
 
 use std::any::type_name;
@@ -10,7 +10,7 @@ use goondan_core::{EventScope, ExtensionShown, MessageEvent, RuntimeEvent, ToolC
 use super::model::ModelDelta;
 use super::store::TurnOutcome;
 
-/// Receives what happens in the conversations of an agent, such as for telemetry, an inspector or a server.
+/// Receives the events of the conversations of an agent, such as for telemetry, an inspector or a server.
 /// [`AgentBuilder::observer`](crate::AgentBuilder::observer) and [`Agent::observe`](crate::Agent::observe) add one.
 ///
 /// It is called on the task that runs the turn, in the order in which things happen, so it delays the turn by the time
@@ -54,8 +54,8 @@ use super::store::TurnOutcome;
 /// # Ok::<(), goondan::Error>(())
 /// ```
 pub trait Observer: Send + Sync + 'static {
-    /// Returns what the observer receives of a turn. It is asked once for each run of a turn, before it begins, and
-    /// must return at once. For an observer that wants nothing, nothing is built.
+    /// Returns the kinds of events that the observer receives of a turn. It is asked once for each run of a turn,
+    /// before it begins, and must return at once. For an observer that wants nothing, nothing is built.
     fn wants(&self) -> Wants;
 
     /// Receives something that has happened in a turn. The scope says when, and in which conversation and turn; its
@@ -100,7 +100,7 @@ impl Wants {
     pub const EVENTS: Self = Self(1);
     /// Changes of the conversation: [`Told::Message`], [`Told::TakenBack`].
     pub const MESSAGES: Self = Self(1 << 1);
-    /// Pieces of answers, the progress and output of tool calls, and what extensions show: [`Told::Piece`],
+    /// Pieces of answers, the progress and output of tool calls, and notes of extensions: [`Told::Piece`],
     /// [`Told::Progress`], [`Told::Output`], [`Told::Shown`].
     pub const PIECES: Self = Self(1 << 2);
 
@@ -154,7 +154,7 @@ pub enum Told<'a> {
         call: &'a ToolCallId,
         /// The output, or the error.
         text: &'a str,
-        /// Whether the presenter of the tool made it; otherwise it is what the model reads.
+        /// Whether the presenter of the tool made it; otherwise it is the text that the model reads.
         by_presenter: bool,
     },
     /// Something that an extension shows to the person during the turn.

@@ -39,7 +39,7 @@ pub(crate) fn ephemeral_prefix(turn: &TurnId) -> String {
     format!("{turn}/")
 }
 
-/// An event for another agent, and its address; what a [`Router`] delivers.
+/// An event for another agent, and its address, for a [`Router`] to deliver.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AgentCall {

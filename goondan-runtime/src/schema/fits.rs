@@ -50,7 +50,7 @@ fn is_plain_below(root: &Value, schema: &Value, depth: u32) -> bool {
     })
 }
 
-/// A schema that values are judged by. `None` is for what is not known.
+/// A schema that values are judged by. `None` is for an unknown one.
 struct Judge<'a> {
     root: &'a Value,
     formats: bool,
@@ -147,7 +147,7 @@ fn all(mut judged: impl Iterator<Item = Option<bool>>) -> Option<bool> {
         unknown |= fits.is_none();
         fits == Some(false)
     });
-    // What is not known may be no schema.
+    // An unknown value may be no schema.
     if unknown { None } else { Some(!no) }
 }
 

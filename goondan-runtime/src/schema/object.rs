@@ -1,4 +1,5 @@
-//! Reads what a schema says of objects, without compiling it: whether it takes them, and which members they can have.
+//! Reads the statements of a schema about objects, without compiling it: whether it takes them, and which members
+//! they can have.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +82,7 @@ impl<'a> SchemaTree<'a> {
         self.root.pointer(reference.as_str()?.strip_prefix('#')?)
     }
 
-    /// Returns whether some object could fit `schema`. What is not understood refuses nothing.
+    /// Returns whether some object could fit `schema`. A keyword that is not understood refuses nothing.
     fn takes_object(&mut self, schema: &'a Value) -> bool {
         match schema {
             Value::Bool(anything) => *anything,
@@ -101,7 +102,7 @@ impl<'a> SchemaTree<'a> {
         }
     }
 
-    /// Returns what `schema` says of the value at `path` in a value.
+    /// Returns the statement of `schema` about the value at `path` in a value.
     fn description(&mut self, schema: &'a Value, path: &[String]) -> Option<&'a str> {
         let keywords = schema.as_object().filter(|_| self.visit())?;
         let own = keywords.get("description").filter(|_| path.is_empty());
@@ -149,7 +150,7 @@ impl<'a> SchemaTree<'a> {
     }
 }
 
-/// Returns what `schema` says of the value at `path`, the keys and indexes that lead to it.
+/// Returns the statement of `schema` about the value at `path`, the keys and indexes that lead to it.
 pub fn description<'a>(schema: &'a Value, path: &[String]) -> Option<&'a str> {
     SchemaTree::new(schema).description(schema, path)
 }

@@ -2,8 +2,8 @@
 //! it.
 //!
 //! A [`Chat`] is one conversation of an agent with the extensions under test. It runs as in a program, with an
-//! in-memory store and without network. Afterwards the test inspects what the model was sent, what the conversation
-//! contains, what was emitted, and what was logged.
+//! in-memory store and without network. Afterwards the test inspects the requests to the model, the conversation
+//! itself, the events, and the log.
 //!
 //! ```
 //! use goondan::prelude::*;
@@ -36,7 +36,8 @@
 //! # }
 //! ```
 //!
-//! A crate of extensions enables it in its `[dev-dependencies]`: `goondan = { version = "…", features = ["testing"] }`.
+//! A crate of extensions enables it in its `[dev-dependencies]`: `goondan = { version = "…", features = ["testing"]
+//! }`.
 
 // Layout: `setup` builds a `chat`. Its records are `request`, which `model` writes, `log`, and the events and tool
 // results of `probe`. `time` is the clock. TEST-01.

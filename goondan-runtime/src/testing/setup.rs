@@ -41,7 +41,7 @@ impl Chat {
 impl ChatBuilder {
     fn new() -> Self {
         let probe = ProbeHandle::new();
-        // Before all other extensions, so that it records what they emit in `#[init]`.
+        // Before all other extensions, so that it records their events of `#[init]`.
         let agent = Agent::builder("assistant").store(MemoryStore::new().with_directories());
         let agent = agent.extension::<Probe>(probe.config());
         let model = Box::new(ScriptedModel::new([ScriptItem::say("ok").repeat()]));

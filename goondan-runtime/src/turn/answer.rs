@@ -105,7 +105,7 @@ const ARGUMENTS: usize = 4 << 20;
 /// Checks the size of the arguments of a tool call.
 ///
 /// # Errors
-/// What is wrong with them.
+/// Their fault.
 // SIZE-01
 pub(super) fn check_arguments(arguments: &Map<String, Value>) -> Result<(), Cow<'static, str>> {
     if size::of_members(arguments) <= ARGUMENTS {
@@ -114,7 +114,7 @@ pub(super) fn check_arguments(arguments: &Map<String, Value>) -> Result<(), Cow<
     Err(format!("the arguments of a tool call have {} MB at most", ARGUMENTS >> 20).into())
 }
 
-/// Returns what is wrong with a part in which a value is nested too deeply.
+/// Returns the fault of a part in which a value is nested too deeply.
 fn too_deep(part: &Part) -> Option<String> {
     let error = part.check_depth(MAX_DEPTH).err()?;
     let error = match part {

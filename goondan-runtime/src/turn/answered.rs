@@ -1,4 +1,4 @@
-//! Finds the message that answers, in what middlewares have made of the conversation.
+//! Finds the message that answers, in the conversation as middlewares have left it.
 
 use std::sync::Arc;
 

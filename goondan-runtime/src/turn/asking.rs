@@ -49,7 +49,7 @@ struct Decided {
 pub(super) enum Waiting {
     /// It waits for decisions.
     Asked(Box<Wait>),
-    /// A call before it waits. If it has waited itself, with what is decided already.
+    /// A call before it waits. If it has waited itself, with the decisions so far.
     Held(Option<Box<Wait>>),
 }
 
@@ -104,7 +104,7 @@ impl Asking {
         }
     }
 
-    /// Adds something to what is shown of the call.
+    /// Adds something to the preview of the call.
     pub(super) fn show(&mut self, shown: Shown) {
         if self.shown.len() < MAX_SHOWN {
             self.shown.push(shown.cleaned());
@@ -116,7 +116,7 @@ impl Asking {
         !self.asked.is_empty() || self.wait.is_some()
     }
 
-    /// Returns what was decided about the questions of a layer, which has read it now.
+    /// Returns the decisions about the questions of a layer, which has read it now.
     pub(super) fn decisions_of(&self, layer: &LayerInfo) -> Vec<Decision> {
         let is_of_layer =
             |id: &QuestionId| id.extension == layer.extension && id.function.as_str() == layer.function.as_ref();
@@ -124,7 +124,7 @@ impl Asking {
         of_layer.inspect(|decided| decided.is_read.store(true, Ordering::Relaxed)).map(Decided::with_id).collect()
     }
 
-    /// Returns what was decided about the questions of the handler.
+    /// Returns the decisions about the questions of the handler.
     // ASK-04
     pub(super) fn decisions_of_handler(&self) -> Vec<Decision> {
         let of_handler = |decided: &&Decided| self.asked_before(&decided.question).is_some_and(|it| it.of_handler);
@@ -138,7 +138,7 @@ impl Asking {
     /// Returns the wait that a call enters whose handler asks. `begin` is a wait without questions.
     ///
     /// # Errors
-    /// `E_TOOL_ASKS` when the handler asks again what is decided, or too much.
+    /// `E_TOOL_ASKS` when the handler asks a decided question again, or too much.
     // ASK-04
     pub(super) fn wait_of_handler(&self, id: QuestionId, question: Question, mut begin: Wait) -> Result<Box<Wait>> {
         let before = self.asked_before(&id);

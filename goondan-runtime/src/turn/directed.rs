@@ -23,7 +23,7 @@ pub(super) fn warn_late(method: &str, by: &ExtensionName) {
     tracing::warn!(extension = %by, "`{method}` changed nothing: it was called after `next`");
 }
 
-/// Names what a layer has set, such as a `reviewer`, in an error of it.
+/// Names the thing that a layer has set, such as a `reviewer`, in an error of it.
 #[cold]
 pub(super) fn at_part(error: Error, what: &str, layer: &LayerInfo) -> Error {
     let part = match layer.function.as_ref() {

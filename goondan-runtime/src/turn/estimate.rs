@@ -18,7 +18,7 @@ struct Measured {
 }
 
 impl TokenEstimate {
-    /// Takes in what the provider counted for a request with all messages of `conversation`.
+    /// Takes in the provider's count of a request with all messages of `conversation`.
     pub(super) fn measured(&mut self, usage: TokenUsage, conversation: &Conversation) {
         self.measured = conversation
             .newest()
@@ -26,7 +26,7 @@ impl TokenEstimate {
             .map(|newest| Measured { prompt_tokens: usage.prompt_tokens, newest: newest.id().clone() });
     }
 
-    /// Forgets what was counted: a message that was counted has changed or is gone.
+    /// Forgets the count: a message that was counted has changed or is gone.
     pub(super) fn forget(&mut self) {
         self.measured = None;
     }

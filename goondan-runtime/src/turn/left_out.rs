@@ -66,7 +66,7 @@ impl LeftOut {
             return None;
         }
         let new: Vec<_> = unaccepted(conversation).map(|message| message.id()).collect();
-        // What a projection adds is in one request alone.
+        // An addition of a projection is in one request alone.
         let is_new = |id: &MessageId| new.contains(&id) || conversation.find(id).is_none();
         let with_files = conversation.projected_messages(projection).filter(|message| message.content().has_files());
         let refused = with_files.map(|message| message.id()).filter(|id| is_new(id) && !before.contains(id));
@@ -74,7 +74,7 @@ impl LeftOut {
         (!refused.is_empty()).then(|| Self { messages: [before, &refused].concat(), is_new: true })
     }
 
-    /// Returns what a request without the files is made of, instead of `projection`.
+    /// Returns the edits that make a request without the files, instead of `projection`.
     pub(super) fn applied(&self, conversation: &Conversation, projection: Option<Box<Projection>>) -> Box<Projection> {
         let messages = conversation.projected_messages(projection.as_deref());
         let without: Vec<_> = messages.filter_map(|message| self.without_files(message)).collect();
@@ -83,7 +83,7 @@ impl LeftOut {
         projection
     }
 
-    /// Returns the events that keep what has come of the request: if it was accepted, the files are replaced for good;
+    /// Returns the events that keep the outcome of the request: if it was accepted, the files are replaced for good;
     /// otherwise the next request leaves them out again.
     pub(super) fn events(&self, conversation: &Conversation, was_accepted: bool) -> Vec<MessageEvent> {
         let changed = unaccepted(conversation).filter_map(|message| match was_accepted {
@@ -111,21 +111,21 @@ fn text(file: &FilePart) -> Option<TextPart> {
     Some(file.left_out("the model's provider refused a request that had it"))
 }
 
-/// Returns the messages that no accepted request had, newest first: the newest answer, and what came after it. So it is
-/// known after a restart, too.
+/// Returns the messages that no accepted request had, newest first: the newest answer, and all that came after it. So
+/// it is known after a restart, too.
 fn unaccepted(conversation: &Conversation) -> impl Iterator<Item = &Arc<Message>> {
     let mut is_accepted = false;
     conversation.newest_first().take_while(move |message| !std::mem::replace(&mut is_accepted, is_answer(message)))
 }
 
-/// Whether a message is what a model answered to a request, all of it.
+/// Whether a message is the answer of a model to a request, all of it.
 fn is_answer(message: &Message) -> bool {
     matches!(message.source(), Source::Assistant { .. })
         && ![PARTIAL, PREPARED_BY].iter().any(|key| message.metadata().contains_key(*key))
 }
 
-/// Whether an error says that the provider refused what a request holds, and not its key, its model or its length in
-/// tokens.
+/// Whether an error says that the provider refused the content of a request, and not its key, its model or its length
+/// in tokens.
 fn is_about_content(error: &Error) -> bool {
     let status = error.details().get("status").and_then(Value::as_u64);
     let refused = [ErrorCode::MODEL_REQUEST, ErrorCode::MODEL_REFUSED];

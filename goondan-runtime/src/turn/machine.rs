@@ -9,7 +9,7 @@ use super::answer::no_usable_answer;
 use super::valued::no_value;
 use crate::policy::Policy;
 
-/// A turn as a state machine: from the end of each step it determines what comes next (F-TURN).
+/// A turn as a state machine: from the end of each step it determines the next action (F-TURN).
 #[derive(Debug)]
 pub(super) struct TurnMachine {
     policy: Policy,
@@ -72,7 +72,7 @@ impl TurnMachine {
         self.step(0, Duration::ZERO)
     }
 
-    /// Returns what comes after a step with this outcome.
+    /// Returns the action after a step with this outcome.
     pub(super) fn step_ended(&mut self, outcome: Result<StepEnd, Error>) -> TurnAction {
         let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();
         match outcome {

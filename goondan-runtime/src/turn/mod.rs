@@ -1,8 +1,8 @@
 //! A turn: the driver of the turn machine, and the host behind turn contexts.
 //!
 //! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` calls the model
-//! (`model_call`), and runs the tool calls through `tool_call`. What middlewares direct is in `held`, `projected` and
-//! `prepared`. A turn changes the conversation through `journaled`, and reports events through `report`.
+//! (`model_call`), and runs the tool calls through `tool_call`. The orders of middlewares are in `held`, `projected`
+//! and `prepared`. A turn changes the conversation through `journaled`, and reports events through `report`.
 
 mod answer;
 mod answered;
@@ -169,7 +169,7 @@ impl<'a> TurnRun<'a> {
         let duration = self.watch.elapsed();
         if self.journaled.is_suspending() {
             self.requests.used.asked.end().await;
-            // ASK-01: what layers made of it is not used.
+            // ASK-01: the result of layers is not used.
             return Ok(self.suspended(outcome));
         }
         if outcome.is_ok() {

@@ -35,7 +35,7 @@ const WITHOUT_VALUE: &str = "the provider refused the request: it is repeated wi
 const WITHOUT_FILES: &str = "the provider refused the request: it is repeated without its new files";
 
 impl StepRun<'_, '_> {
-    /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it
+    /// Calls the model, unless an answer was prepared, and returns the content of the answer. The rest of it
     /// is in `model_call`.
     pub(super) async fn call_model(&mut self) -> Result<Vec<Part>> {
         self.turn.settle(Durability::Flushed).await?;
@@ -77,7 +77,7 @@ impl StepRun<'_, '_> {
             // A held answer is not kept as partial either: no layer has approved it yet.
             let is_told = !(held || judged && is_held(delta));
             if is_told {
-                // Of what a restart discards, nothing was sent.
+                // Nothing of a discarded answer was sent.
                 sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
                 partial.add(delta);
                 if let Some(watch) = reporter.streams() {
@@ -237,7 +237,7 @@ impl StepRun<'_, '_> {
         }))
     }
 
-    /// Returns what the edits of middlewares make of the conversation, if there are any.
+    /// Returns the conversation with the edits of middlewares, if there are any.
     #[inline]
     pub(super) fn projection(&self) -> Result<Option<Box<Projection>>> {
         // `token_estimate` builds it too: the warning is for the request alone.
@@ -293,7 +293,7 @@ impl StepRun<'_, '_> {
         Ok(())
     }
 
-    /// Reports that the step has started, with what the model is asked.
+    /// Reports that the step has started, with the request to the model.
     pub(super) fn report_start(&self, request: Option<&ModelRequest<'_>>) {
         let reports_input = self.generation.spec.policy.report_model_input;
         self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
@@ -397,6 +397,6 @@ const LONGEST_NAME: usize = 64;
 #[cold]
 fn cut_name(name: &mut String) {
     name.truncate(name.floor_char_boundary(LONGEST_NAME));
-    // What is left may be the name of a tool.
+    // The rest may be the name of a tool.
     name.push('…');
 }

@@ -48,7 +48,7 @@ impl PartialAnswer {
         self.said().text.clear();
     }
 
-    /// Returns what was said as a message of `turn`, if the answer was not completed.
+    /// Returns the text so far as a message of `turn`, if the answer was not completed.
     pub(super) fn take(&mut self, turn: &TurnId) -> Option<Message> {
         let Said { step, text, .. } = std::mem::take(self.said());
         if text.chars().all(char::is_whitespace) {

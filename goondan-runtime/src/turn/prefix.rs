@@ -1,5 +1,5 @@
-//! The beginning that each request has in common with the one before: what the cache of a provider can keep, and who
-//! changed the rest.
+//! The beginning that each request has in common with the one before: the part that the cache of a provider can keep,
+//! and who changed the rest.
 //!
 //! The messages of the last request to each model are kept as references. As long as messages are only appended, the
 //! next request adds references to the new ones, and if the oldest were removed, those are dropped. Otherwise both are
@@ -27,7 +27,7 @@ const MOST_MODELS: usize = 4;
 /// After how many changes a request is forgotten: its model is not used any more.
 const MOST_CHANGES: usize = 10_000;
 
-/// The last requests of a conversation, and what was changed since.
+/// The last requests of a conversation, and the changes since.
 #[derive(Default)]
 pub(crate) struct Prefixes {
     /// One for each model.
@@ -158,8 +158,8 @@ impl Prefixes {
         }
     }
 
-    /// Takes in a request, and computes what it keeps of the one before. The conversation comes with the calls and
-    /// results that are not sent; `edits` are those of the projection.
+    /// Takes in a request, and computes its common beginning with the one before. The conversation comes with the
+    /// calls and results that are not sent; `edits` are those of the projection.
     // A function of its own, which `benches/count.sh` counts.
     #[inline(never)]
     pub(super) fn sent<'e>(
@@ -430,7 +430,7 @@ fn changer_of<'c>(id: &MessageId, changes: &'c [Change]) -> Option<&'c Extension
     changes.find(|change| change.target.as_ref().is_none_or(|target| target == id))?.by.as_ref()
 }
 
-/// Returns what happened to the first of the `old` messages, in whose place the `new` ones are.
+/// Returns the change of the first of the `old` messages, in whose place the `new` ones are.
 fn message_change<'s, N: Iterator<Item = &'s Sent>>(old: &[Sent], new: impl Fn() -> N) -> PrefixChange {
     let id = |sent: &'s Sent| sent.message.id();
     match (old.first().map(|sent| sent.message.id()), new().next().map(id)) {

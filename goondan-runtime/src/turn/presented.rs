@@ -1,4 +1,4 @@
-//! Presents tool calls to people: runs the presenters of their tools, and cleans and limits what they return.
+//! Presents tool calls to people: runs the presenters of their tools, and cleans and limits their output.
 // PRESENT-01
 
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The progress of a tool call: told to what watches the turn and on the bus, and never stored.
+//! The progress of a tool call: told to the watchers of the turn and on the bus, and never stored.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -58,7 +58,7 @@ impl CallProgress {
         send(reporter, progress);
     }
 
-    /// Tells what is to be told now that the handler of the call was polled, and wakes it when something is later. What
+    /// Tells the due updates now that the handler of the call was polled, and wakes it when something is later. What
     /// was said last is told before the call ends.
     pub(super) fn polled(&self, reporter: &Reporter<'_>, has_ended: bool, cx: &mut Context<'_>) {
         if self.0.lock().as_ref().is_some_and(|limited| limited.newest.is_some()) {

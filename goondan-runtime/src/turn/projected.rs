@@ -1,4 +1,4 @@
-//! The edits that middlewares make to what the model is sent in one step. They end with the step.
+//! The edits that middlewares make to the request of one step. They end with the step.
 // PROJ-01, D-27
 
 use goondan_core::host::directive::Project;
@@ -37,7 +37,7 @@ impl Projected {
         self.0.iter().filter_map(|Edit { event, by }| Some((event, by.as_ref()?)))
     }
 
-    /// Returns what the edits make of the conversation, if there are any. `warns` if a target is not there.
+    /// Returns the conversation with the edits, if there are any. `warns` if a target is not there.
     ///
     /// # Errors
     /// `E_MESSAGE_DUPLICATE_ID` when an edit adds a message with the id of another one.

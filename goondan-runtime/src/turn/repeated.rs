@@ -1,4 +1,4 @@
-//! A turn that goes on: where it was interrupted, and what its layers emit again.
+//! A turn that goes on: where it was interrupted, and the events that its layers emit again.
 // RESUME-01
 
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ pub(super) struct Repetition {
 /// The events that layers emitted before they reached a core, in their order.
 pub(super) struct Emitted {
     events: VecDeque<(ExtensionName, MessageEvent)>,
-    /// The conversation when they reached the core, which they see again: what came after it might make them say
+    /// The conversation when they reached the core, which they see again: later messages might make them say
     /// something else.
     view: Conversation,
     /// Whether layers have emitted something now that they had not emitted before.
@@ -116,7 +116,7 @@ fn repairs_before(index: u32, reached: &[(usize, Reached)]) -> u32 {
     repairs
 }
 
-/// Returns what reviewers let the model be told in the step that was interrupted: what is recorded since the last
+/// Returns the words of reviewers to the model in the step that was interrupted: what is recorded since the last
 /// answer of the model that was used, before that step.
 pub(super) fn corrections(journaled: &JournaledConversation) -> Vec<AskedAgain> {
     let reached = &journaled.facts.reached;
@@ -154,7 +154,7 @@ fn joined(journaled: &JournaledConversation, interrupted: Option<u32>) -> [Vec<M
 }
 
 impl Repetition {
-    /// Finds where the open turn was interrupted. What came after its newest fact was taken back before.
+    /// Finds where the open turn was interrupted. All after its newest fact was taken back before.
     pub(super) fn find(journaled: &JournaledConversation) -> Self {
         let reached = &journaled.facts.reached;
         // One that is recorded again came after events that layers emitted only when the turn went on.
@@ -180,12 +180,12 @@ impl Repetition {
         Self { turn, step, in_step: None, joined, aliases: IdMap::default() }
     }
 
-    /// Returns what the layers of the turn see of the conversation, if they have reached its core before.
+    /// Returns the view of the layers of the turn of the conversation, if they have reached its core before.
     pub(super) fn in_turn(&self) -> Option<&Conversation> {
         self.turn.as_ref().map(|emitted| &emitted.view)
     }
 
-    /// Returns what the layers of the step that runs see of the conversation, if they have reached its core before.
+    /// Returns the view of the layers of the step that runs of the conversation, if they have reached its core before.
     pub(super) fn in_step(&self) -> Option<&Conversation> {
         self.in_step.as_ref().map(|emitted| &emitted.view)
     }
@@ -296,7 +296,7 @@ impl Emitted {
 }
 
 impl Recorded {
-    /// Finds what is recorded of the answer after the core of its step was reached.
+    /// Finds the record of the answer after the core of its step was reached.
     fn find(journaled: &JournaledConversation, core: usize) -> Option<Self> {
         if let Some(answer) = RecordedAnswer::find(journaled, core) {
             return Some(Self::Answer(answer));
@@ -310,7 +310,7 @@ impl Recorded {
 }
 
 impl RecordedAnswer {
-    /// Finds the answer in what came after the core of its step was reached.
+    /// Finds the answer in the events after the core of its step was reached.
     fn find(journaled: &JournaledConversation, core: usize) -> Option<Self> {
         let events = journaled.conversation.events();
         let is_of_layer = |place: &usize| journaled.facts.emitted.iter().any(|(index, _)| index == place);

@@ -1,4 +1,4 @@
-//! Reports what happens in a turn: to event handlers on the bus, and to whatever watches the turn (F-EVENTS).
+//! Reports the events of a turn: to event handlers on the bus, and to whatever watches the turn (F-EVENTS).
 //!
 //! Without a receiver, no event is built and no clock is read.
 
@@ -31,7 +31,7 @@ impl<'a> Reporter<'a> {
         Self { bus, turn, span, watch }
     }
 
-    /// Returns what watches the turn, if it wants that.
+    /// Returns the watcher of the turn, if it wants that.
     fn wanted(&self, what: Wants) -> Option<&'a Watch> {
         self.watch.filter(|watch| watch.wants(what))
     }
@@ -94,7 +94,7 @@ impl<'a> Reporter<'a> {
         self.wanted(Wants::EVENTS).is_some() || self.bus.has_subscriptions()
     }
 
-    /// Returns what receives the pieces of the model's answer and the progress of tool calls, if anything does.
+    /// Returns the receiver of the pieces of the model's answer and the progress of tool calls, if anything does.
     pub(super) fn streams(&self) -> Option<&'a Watch> {
         self.wanted(Wants::PIECES)
     }

@@ -45,7 +45,7 @@ impl RequestUsage {
         Self { tokens: OnceLock::new(), asked, secrets: OnceLock::new() }
     }
 
-    /// Masks what a person has answered, to the end of the turn.
+    /// Masks the answer of a person, to the end of the turn.
     pub(super) fn keep_secrets(&self, secrets: impl IntoIterator<Item = Secret>) {
         let mut secrets = secrets.into_iter().peekable();
         if secrets.peek().is_some() {

@@ -92,7 +92,8 @@ impl StepRun<'_, '_> {
         self.turn.reporter.report_skipped(self.span, layer, false, &error);
     }
 
-    /// Returns what an extension puts in place of an answer. Parts that only a model can make come from `known`.
+    /// Returns the parts that an extension puts in place of an answer. Parts that only a model can make come from
+    /// `known`.
     fn replacement(&self, content: Content, known: [Option<&Content>; 2], by: &ExtensionName) -> Result<Content> {
         let conversation = &self.turn.journaled.conversation;
         let is_known = |part: &Part| known.iter().flatten().any(|content| content.parts().contains(part));
@@ -115,7 +116,7 @@ impl StepRun<'_, '_> {
         Ok(content.into())
     }
 
-    /// Tells what was held of the answer, or what it was replaced by.
+    /// Tells the held part of the answer, or its replacement.
     #[cold]
     pub(super) fn tell_judged(&self, content: &[Part], replaced_by: Option<&ExtensionName>) {
         if self.holds {

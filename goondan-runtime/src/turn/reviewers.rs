@@ -1,4 +1,4 @@
-//! The reviewers of a step, and what they make of its answer.
+//! The reviewers of a step, and their verdict on its answer.
 // REVIEW-01
 
 use std::sync::Arc;

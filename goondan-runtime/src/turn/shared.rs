@@ -33,7 +33,7 @@ impl Shared {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// Checks what middlewares have put into the metadata.
+    /// Checks the metadata, into which middlewares have put values.
     pub(super) fn check_metadata(&self) -> Result<()> {
         self.metadata.check("a value in the metadata")
     }

@@ -17,7 +17,7 @@ impl Steering {
         self.0.get().map(|waiting| std::mem::take(&mut *waiting.lock())).unwrap_or_default()
     }
 
-    /// Changes what waits.
+    /// Changes the waiting inputs.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Vec<Arc<AgentEvent>>)) {
         change(&mut self.0.get_or_init(Box::default).lock());
     }

@@ -298,7 +298,7 @@ impl<'a, 't> StepRun<'a, 't> {
         results: Vec<ToolCallResult>,
         another: bool,
     ) -> Result<StepResult> {
-        // What happens next may take long, such as a retry that waits. The results survive the process by then.
+        // The next thing may take long, such as a retry that waits. The results survive the process by then.
         self.turn.journaled.flush(Durability::Flushed).await?;
         if self.turn.journaled.is_suspending() {
             return Ok(StepResult::suspended(requests, results, &self.model_call));
@@ -393,7 +393,7 @@ impl<'a, 't> StepRun<'a, 't> {
         CallOutcome { result, rewritten: None, presentation: None, waiting: None }
     }
 
-    /// Returns what the tool calls share, and the journal in which their starts are recorded.
+    /// Returns the part that the tool calls share, and the journal in which their starts are recorded.
     fn calls<'s>(
         &'s mut self,
         message: &'s Message,

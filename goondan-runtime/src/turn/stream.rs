@@ -1,4 +1,4 @@
-//! The stream of a turn: what happens while it runs, for its caller.
+//! The stream of a turn: its updates while it runs, for its caller.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -66,7 +66,7 @@ impl TurnStream {
         self
     }
 
-    /// Adds what happens in the turns of other agents that this turn waits for to the updates, as
+    /// Adds the updates of the turns of other agents that this turn waits for to the updates, as
     /// [`TurnUpdate::Child`]. If 256 of those and of events wait, later ones are lost.
     // D-40
     pub fn with_children(self) -> Self {
@@ -94,7 +94,7 @@ impl TurnStream {
     }
 
     fn poll_any(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnUpdate>> {
-        // What the turn has sent already is told before the turn goes on: it may block the thread.
+        // Updates that the turn has sent already are told before the turn goes on: it may block the thread.
         if self.in_a_row < IN_A_ROW
             && let Ok(update) = self.updates.try_recv()
         {
@@ -115,9 +115,9 @@ impl TurnStream {
         self.updates.poll_recv(cx)
     }
 
-    /// Ends the turn now, and commits it. What the model had said of an answer is kept, with `"partial": true` in the
-    /// metadata of its message. The turns of other agents that it waits for end with it. Does nothing if the turn has
-    /// ended or has not begun. Remaining updates are dropped.
+    /// Ends the turn now, and commits it. The part of an answer that the model had said is kept, with `"partial":
+    /// true` in the metadata of its message. The turns of other agents that it waits for end with it. Does nothing if
+    /// the turn has ended or has not begun. Remaining updates are dropped.
     ///
     /// # Errors
     /// `E_STORE_…` when the turn could not be stored.

@@ -1,4 +1,4 @@
-//! Which messages of the open turn are told to what watches it, and when.
+//! Which messages of the open turn are told to its watchers, and when.
 // OBSERVE-01
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::ports::store::{InstanceId, TurnOutcome};
 pub(super) struct Telling {
     observers: Arc<Observers>,
     id: InstanceId,
-    /// Whether it was asked what is wanted of the open turn.
+    /// Whether the watchers of the open turn were asked for their wants.
     is_asked: bool,
     /// The observers of the open turn.
     watch: Option<Arc<Watch>>,
@@ -40,7 +40,7 @@ impl Telling {
         };
     }
 
-    /// Tells what is new in the conversation, unless it is held.
+    /// Tells the new messages of the conversation, unless they are held.
     #[inline]
     pub(super) fn tell(&mut self, conversation: &Conversation) {
         if self.watch.is_some() && !self.is_held {
@@ -56,12 +56,12 @@ impl Telling {
         self.told = end;
     }
 
-    /// Holds what is new until [`Telling::release`].
+    /// Holds new messages until [`Telling::release`].
     pub(super) fn hold(&mut self) {
         self.is_held = true;
     }
 
-    /// Tells what was held, as the layers of the step have left it.
+    /// Tells the held messages, as the layers of the step have left it.
     #[inline]
     pub(super) fn release(&mut self, conversation: &Conversation) {
         if std::mem::take(&mut self.is_held) {
@@ -88,7 +88,7 @@ impl Telling {
         self.is_held = held_from.is_some();
     }
 
-    /// Tells what is not told of a turn that is about to be committed. If nothing was asked since the conversation was
+    /// Tells the rest of a turn that is about to be committed. If nothing was asked since the conversation was
     /// opened, that is everything.
     pub(super) fn finish(&mut self, conversation: &Conversation, turn: &TurnId, input: Option<&AgentEvent>) {
         if self.is_asked {

@@ -166,7 +166,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             }
             None => Ok(None),
         };
-        // Also for what comes after `next`: an extension that has asked is not skipped.
+        // Also for the part after `next`: an extension that has asked is not skipped.
         self.asking = asking;
         let waits = match wait? {
             Some(wait) => Waiting::Asked(wait),
@@ -320,7 +320,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         CallOutcome { result, rewritten, presentation, waiting: None }
     }
 
-    /// Checks what middlewares have changed.
+    /// Checks the values that middlewares have changed.
     fn check_changes(&mut self) -> Result<()> {
         self.shared.check_refused()?;
         // Those of the model were checked with its answer.

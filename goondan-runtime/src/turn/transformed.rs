@@ -67,8 +67,8 @@ impl Told {
         }
     }
 
-    /// Returns what was told of the part, which is `whole` before it is transformed, if it differs. `None` if other
-    /// text came of it.
+    /// Returns the text that was told of the part, which is `whole` before it is transformed, if it differs. `None`
+    /// if other text came of it.
     fn of(&self, whole: &str) -> Option<Option<String>> {
         let same = whole.get(..self.same).filter(|_| self.came == whole.len())?;
         Some(self.rest.as_ref().map(|rest| format!("{same}{rest}")))
@@ -76,7 +76,7 @@ impl Told {
 }
 
 impl Transforming {
-    /// Takes a piece of the answer, and passes on what the transformers make of it. Nothing once one has failed.
+    /// Takes a piece of the answer, and passes on its transformed text. Nothing once one has failed.
     pub(super) fn take(&mut self, piece: ModelDelta<'_>, pass: &dyn Fn(ModelDelta<'_>)) {
         if self.failed.is_some() {
             return;
@@ -130,7 +130,7 @@ impl Transforming {
         }
     }
 
-    /// Ends the answer, and makes its content what was told. What was not told is transformed now. Returns whether
+    /// Ends the answer, and makes its content the told text. The rest is transformed now. Returns whether
     /// other text came than the answer has.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ fn through<'p>(chain: &mut [(Transformer, LayerInfo)], kind: PieceKind, piece: &
     Ok(piece)
 }
 
-/// Returns what the transformers have kept back of a part that has ended.
+/// Returns the text that the transformers have kept back of a part that has ended.
 fn ends(chain: &mut [(Transformer, LayerInfo)], kind: PieceKind) -> Result<String> {
     let mut rest = String::new();
     for (transformer, layer) in chain {

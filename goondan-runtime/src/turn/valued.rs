@@ -12,7 +12,7 @@ impl AwaitedValue {
     /// Makes the text of an answer the value that it is.
     ///
     /// # Errors
-    /// As what the model is asked again, or why it is not.
+    /// The form in which the model is asked again, or the reason why it is not.
     pub(super) fn check(&self, content: &mut Vec<Part>, finish: Option<ModelFinish>) -> Result<Option<AskedAgain>> {
         let texts = content.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.text.as_str()),

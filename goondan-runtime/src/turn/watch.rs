@@ -31,7 +31,7 @@ impl Observers {
         Arc::make_mut(&mut *self.0.lock()).push(Arc::new(observing));
     }
 
-    /// Returns the observers that want something of a turn, with what they want.
+    /// Returns the observers that want something of a turn, with their wants.
     fn ask(&self) -> Vec<(Arc<Observing>, Wants)> {
         // Not under the lock: an observer may add another one.
         let all = {
@@ -47,7 +47,7 @@ impl Observers {
     }
 }
 
-/// An observer, and what the log says of it once.
+/// An observer, and the log's remarks on it, each once.
 struct Observing {
     observer: Box<dyn Observer>,
     took_long: AtomicBool,
@@ -89,7 +89,7 @@ impl Observing {
 
 /// The observers of one turn. It is made with the turn, unless nothing is wanted.
 pub(crate) struct Watch {
-    /// The scope of what is told, but for its time and span.
+    /// The scope of all that is told, but for its time and span.
     scope: EventScope,
     /// Everything that is wanted.
     wants: Wants,
@@ -100,7 +100,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Asks what is wanted of a turn.
+    /// Asks for the wants of observers in a turn.
     pub(crate) fn of(
         observers: &Observers,
         turn: &TurnInfo,

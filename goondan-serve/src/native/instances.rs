@@ -1,4 +1,4 @@
-//! Conversations: what they are, what waits in them, and their end.
+//! Conversations: their state, their waits, and their end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub(crate) async fn waits(
     let (agent, key) = caller.conversation(&service, (&path.0, &path.1), Right::Read)?;
     let held = service.open_known(&agent, &key).await?;
     let live = service.questions().of(&agent, &key);
-    // What else waits is known when the turn has ended.
+    // Other waits are known when the turn has ended.
     let waiting: Vec<_> = match service.turns().running(&agent, &key) {
         None => held.waits().await?.iter().map(|wait| Waiting::Suspended(wait.masked())).collect(),
         Some(_) => live.iter().map(|question| Waiting::Live(question.told().masked())).collect(),

@@ -77,7 +77,7 @@ pub(super) enum Asked<'b> {
 impl Chat {
     pub(super) fn asked(&self) -> Result<Asked<'_>> {
         let again = self.trigger == Trigger::RegenerateMessage;
-        // Pages leave out the answer that is to be made again; what follows the message is of no account.
+        // Pages leave out the answer that is to be made again; later messages are of no account.
         let is_asked = |message: &&Message| !again || message.role == "user";
         let newest = self.messages.iter().rev().find(is_asked);
         let newest = newest.ok_or_else(|| Problem::request("there are no messages"))?;

@@ -145,7 +145,7 @@ struct Leaving {
     log: Arc<Log>,
 }
 
-/// Returns what cancels a turn when the page goes away, if the service is configured so.
+/// Returns the guard that cancels a turn when the page goes away, if the service is configured so.
 fn leaving(service: &Service, id: TurnId, log: Arc<Log>) -> Option<Leaving> {
     service.cancels_on_disconnect().then(|| Leaving { service: service.clone(), id, log })
 }

@@ -1,5 +1,5 @@
 //! Changesets in the directory of the extension: `<id>.json` describes one, `<id>` is its work tree, and `<id>.git` has
-//! what is known of its files.
+//! the listing of its files.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -154,7 +154,7 @@ impl Changesets {
             conflicts: Vec::new(),
         };
         let mut changeset = self.changeset(&id, description)?;
-        // Before the work tree: what is left of an opening that was interrupted is listed, and can be discarded.
+        // Before the work tree: the rest of an opening that was interrupted is listed, and can be discarded.
         changeset.store()?;
         self.git.add_work_tree(&changeset.git.root, &head).await?;
         changeset.set(&head).await?;
@@ -215,7 +215,7 @@ impl Changesets {
 
     /// Removes a changeset with its work tree.
     pub(crate) async fn remove(&self, changeset: &Changeset) -> Result<()> {
-        // Not by git, which would look at what an agent wrote.
+        // Not by git, which would look at files of an agent.
         files::delete(&changeset.git.root)?;
         files::delete(&changeset.objects.directory)?;
         self.git.remove(&changeset.git).await?;
@@ -252,7 +252,7 @@ pub(crate) fn descriptions(directory: &Path) -> Result<Vec<(String, Description)
         let name = entry.file_name().into_string().unwrap_or_default();
         let Some(id) = name.strip_suffix(".json") else { continue };
         let Ok(text) = fs::read(entry.path()) else { continue };
-        // What is no description was not written by this extension.
+        // A file that is no description was not written by this extension.
         if let Ok(description) = serde_json::from_slice(&text) {
             all.push((id.to_owned(), description));
         }
@@ -267,8 +267,9 @@ impl Changeset {
         &self.git.root
     }
 
-    /// Returns what the changeset changes in the commit that is checked out in `repository`. If that is not the one on
-    /// which it was opened, they are merged in the work tree; where that is not possible, both versions are marked.
+    /// Returns the changes of the changeset to the commit that is checked out in `repository`. If that is not the one
+    /// on which it was opened, they are merged in the work tree; where that is not possible, both versions are
+    /// marked.
     pub(crate) async fn rebase(&mut self, repository: &Git, approved: Option<&str>) -> Result<Rebased> {
         let (head, base) = (repository.head().await?, self.git.head().await?);
         let mut tree = match self.stage(&base).await? {

@@ -13,7 +13,7 @@ const SHOWN: u64 = 10_000;
 /// The longest wait for the rest of the output when the command has ended.
 const REST: Duration = Duration::from_millis(500);
 
-/// Runs `command` in `directory`, and returns what it printed if it failed. `name` is what it is for.
+/// Runs `command` in `directory`, and returns its output if it failed. `name` is its purpose.
 pub(crate) async fn run(
     name: &str,
     command: &[String],
@@ -35,7 +35,7 @@ pub(crate) async fn run(
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("it took longer than {seconds} s"),
     };
-    // Ends what it has started too, so that its output ends.
+    // Ends its children too, so that its output ends.
     drop(check);
     // A process that has left the group may hold the pipes open.
     let text = async { [printed.await, complained.await].map(Result::unwrap_or_default).concat() };
@@ -46,7 +46,7 @@ pub(crate) async fn run(
 async fn read(output: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut output) = output else { return String::new() };
     let mut bytes = Vec::new();
-    // What was read before an error is shown.
+    // Output from before an error is shown.
     let _ = (&mut output).take(SHOWN).read_to_end(&mut bytes).await;
     let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
     String::from_utf8_lossy(&bytes).into_owned()

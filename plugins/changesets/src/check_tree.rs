@@ -38,7 +38,7 @@ impl CheckTree {
         Ok(Self { root, ready, files, settings: git.settings().await?, environment, _lock: lock })
     }
 
-    /// Runs a check on the files of `tree`, in the directory `bundle` of them. Returns what it printed if it failed.
+    /// Runs a check on the files of `tree`, in the directory `bundle` of them. Returns its output if it failed.
     pub(crate) async fn check(
         &self,
         tree: &str,
@@ -48,7 +48,7 @@ impl CheckTree {
     ) -> Result<Result<(), String>> {
         let directory = self.root.join(bundle);
         if !self.ready.exists() {
-            // What an earlier setup has left.
+            // Files that an earlier setup has left.
             files::delete(&self.root)?;
             fs::create_dir(&self.root)?;
             self.files.set_exactly(tree, self.settings.clone()).await?;

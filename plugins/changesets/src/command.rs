@@ -1,4 +1,4 @@
-//! The command `git`: how it is started, and what it says.
+//! The command `git`: how it is started, and its output.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn git(environment: &Environment, directory: &Path) -> Command {
     git
 }
 
-/// Returns the command without a repository. It neither fetches what is missing nor asks anybody.
+/// Returns the command without a repository. It neither fetches missing objects nor asks a person.
 pub(crate) fn bare(environment: &Environment) -> Command {
     let mut git = environment.command("git");
     for (name, _) in std::env::vars_os() {

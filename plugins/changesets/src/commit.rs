@@ -84,14 +84,14 @@ pub struct Problem {
     pub conflicting_files: Vec<String>,
 }
 
-/// A problem, and what it makes of the commit.
+/// A problem, and the status of the commit with it.
 type Refusal = (Status, Problem);
 
 impl Changesets {
     /// Commits a changeset, and removes it; if a person has approved a tree, no other one.
     ///
     /// # Errors
-    /// git cannot say what the changeset changes.
+    /// git cannot list the changes of the changeset.
     pub(crate) async fn commit(
         &self,
         mut changeset: Changeset,
@@ -127,7 +127,7 @@ impl Changesets {
             Ok((commit, summary)) => {
                 (answer.new_ref, answer.summary) = (Some(reference(&commit)), Some(summary));
                 answer.diff = changeset.objects.difference(&head, &commit).await.ok();
-                // What stays is listed, and can be discarded.
+                // A changeset that stays is listed, and can be discarded.
                 _ = self.remove(&changeset).await;
             }
             Err((status, problem)) => (answer.status, answer.error) = (status, Some(problem)),

@@ -1,4 +1,4 @@
-//! From when on a conversation runs with what it has committed.
+//! The time from which a conversation runs with its committed changes.
 // LEGACY-CHANGESET-04
 
 use std::time::Duration;

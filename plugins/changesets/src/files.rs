@@ -47,13 +47,13 @@ impl Files {
         Self { root, scratch, objects }
     }
 
-    /// Makes the directory one with the files of `tree`. What else is there stays.
+    /// Makes the directory one with the files of `tree`. Other files stay.
     pub(crate) async fn set(&self, tree: &str) -> Result<()> {
         let target = Listing::new(tree.to_owned(), self.objects.list(tree).await?);
         self.work(move |work| work.set(target)).await
     }
 
-    /// As [`Files::set`], and deletes what is neither in `tree` nor ignored there.
+    /// As [`Files::set`], and deletes files that are neither in `tree` nor ignored there.
     pub(crate) async fn set_exactly(&self, tree: &str, settings: Settings) -> Result<()> {
         let target = Listing::new(tree.to_owned(), self.objects.list(tree).await?);
         self.work(move |work| {
@@ -129,7 +129,7 @@ impl Work {
         for path in known.files.keys().filter(|path| !target.files.contains_key(*path)) {
             place.remove(path)?;
         }
-        // What looks as it did when it had the right content has it still.
+        // A file that looks as it did when it had the right content has it still.
         let differences = walk::differences(&place.root, &known, &known, &Rules::default(), true)?;
         let mut others: HashSet<_> = differences.changed.into_iter().map(|found| found.path).collect();
         others.extend(differences.gone);
@@ -156,7 +156,7 @@ impl Work {
         target.store(&self.files.listing(), now)
     }
 
-    /// Deletes what is neither in the tree nor ignored by it.
+    /// Deletes files that are neither in the tree nor ignored by it.
     fn clean(&self, settings: &Settings) -> Result<()> {
         let known = self.files.known().unwrap_or_default();
         let mut place = self.place()?;

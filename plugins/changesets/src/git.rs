@@ -116,7 +116,7 @@ impl Git {
         Store { path, shallow, format: self.format.clone(), environment: self.environment.clone() }
     }
 
-    /// Returns the index, by which a shell in the checkout sees what has changed.
+    /// Returns the index, by which a shell in the checkout sees the changes.
     pub(crate) fn index(&self) -> PathBuf {
         self.directory.join("index")
     }
@@ -169,7 +169,7 @@ impl Git {
         }
     }
 
-    /// Returns what git is configured to do.
+    /// Returns the configuration of git.
     pub(crate) async fn configured(&self) -> Result<Configured> {
         let output = command::output(self.git(["config", "--list", "-z", "--show-scope"]), Vec::new()).await?;
         let texts = command::texts(&output);
@@ -181,7 +181,7 @@ impl Git {
         Ok(Configured(settings.collect()))
     }
 
-    /// Returns what the person has set about files.
+    /// Returns the person's settings about files.
     pub(crate) async fn settings(&self) -> Result<Settings> {
         let configured = self.configured().await?;
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
@@ -213,7 +213,7 @@ impl Git {
     pub(crate) async fn fast_forward(&self, commit: &str, settings: &[(String, String)]) -> Result<()> {
         let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", "--no-verify-signatures"];
         let mut merge = self.checkout(settings, merge);
-        // What the person's git ignores would be overwritten.
+        // Files that the person's git ignores would be overwritten.
         merge.args(["--no-overwrite-ignore", "--no-squash", commit]);
         command::line(merge).await.map(drop)
     }
@@ -231,7 +231,7 @@ impl Git {
         command::line(self.git(arguments)).await
     }
 
-    /// Returns the command for what git stores, away from all files of a work tree.
+    /// Returns the command for the objects of git, away from all files of a work tree.
     fn git<const N: usize>(&self, arguments: [&str; N]) -> Command {
         let mut git = command::git(&self.environment, &self.directory);
         git.current_dir(&self.directory);

@@ -2,13 +2,13 @@
 //!
 //! This file has the extension `changesets`, and `live_config` the one whose changesets a person commits, through
 //! `review`. `config` has the config of both, `author` the author of their commits, `changeset` the changesets,
-//! `commit` what is asked of one and its end, `check_tree` and `check` the command that judges it, and `effect` the
+//! `commit` the conditions of one and its end, `check_tree` and `check` the command that judges it, and `effect` the
 //! reload that follows. `shown` presents their calls to people.
 //!
-//! git does the work, by way of `command`: `git` is the repository of the person, `filters` what it may run there, and
-//! `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files` makes a tree
-//! of a directory and back, with `walk`, which looks at one, `ignored`, `listing`, which knows what was there, and
-//! `place`, which writes. `lock` keeps programs apart.
+//! git does the work, by way of `command`: `git` is the repository of the person, `filters` the programs it may run
+//! there, and `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files`
+//! makes a tree of a directory and back, with `walk`, which looks at one, `ignored`, `listing`, which knows what was
+//! there, and `place`, which writes. `lock` keeps programs apart.
 // LEGACY-CHANGESET
 
 mod author;
@@ -176,8 +176,9 @@ impl ChangesetsExtension {
         changesets.remove(&changesets.choose(input.changeset_id.as_deref())?).await
     }
 
-    /// Asks the person about a commit if the config says so, and shows what it would change to the person who is asked.
-    /// The tree stands for the whole, also for what is left out of a long difference: another one is asked about again.
+    /// Asks the person about a commit if the config says so, and shows its changes to the person who is asked.
+    /// The tree stands for the whole, also for the parts that are left out of a long difference: another one is asked
+    /// about again.
     #[middleware(toolCall, priority = 1200)]
     async fn preview(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let is_commit = ctx.tool_name() == "changesets__commit";

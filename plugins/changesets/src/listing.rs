@@ -1,4 +1,5 @@
-//! The files of a tree as a directory had them when it was last looked at, so that only what has changed since is read.
+//! The files of a tree as a directory had them when it was last looked at, so that only files that have changed since
+//! are read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +10,7 @@ use goondan::Result;
 
 use crate::objects::Blob;
 
-/// A tree, and what its files looked like.
+/// A tree, and the metadata of its files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Listing {
     pub(crate) tree: String,
@@ -60,7 +61,7 @@ impl Listing {
         Self { tree, files: files.collect() }
     }
 
-    /// Returns what [`Listing::store`] has stored, if there is something.
+    /// Returns the listing that [`Listing::store`] has stored, if there is something.
     pub(crate) fn load(path: &Path) -> Option<Self> {
         parse(&fs::read(path).ok()?)
     }

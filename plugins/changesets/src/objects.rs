@@ -276,7 +276,7 @@ fn parse_listed(entry: &[u8]) -> Option<(Vec<u8>, Blob)> {
     Some((path, Blob { mode, id }))
 }
 
-/// Reads what `git diff-tree --raw -z` prints: for each path `:<mode> <mode> <id> <id> <letter>` and the path.
+/// Reads the output of `git diff-tree --raw -z`: for each path `:<mode> <mode> <id> <id> <letter>` and the path.
 fn parse_changes(output: &[u8]) -> Vec<Change> {
     let output = String::from_utf8_lossy(output);
     let mut parts = output.split('\0');

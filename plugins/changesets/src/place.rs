@@ -65,7 +65,7 @@ impl Place {
         if mode == SUBMODULE {
             return self.make(path).map(|()| None);
         }
-        // What was interrupted.
+        // The rest of an interrupted one.
         let new = Path::new("new");
         remove(&self.scratch, new)?;
         if mode == LINK {

@@ -1,4 +1,4 @@
-//! Open changesets as a person sees them, who commits or discards them: what `goondan changeset` does.
+//! Open changesets as a person sees them, who commits or discards them: the work of `goondan changeset`.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ impl Review {
         self.directory.join(&self.id)
     }
 
-    /// Returns what it changes, as a unified diff of all files, also of those that are no text. They may have control
+    /// Returns its changes, as a unified diff of all files, also of those that are no text. They may have control
     /// characters.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Review {
     /// it is given.
     ///
     /// # Errors
-    /// git cannot say what it changes.
+    /// git cannot list its changes.
     pub async fn commit(&self, message: Option<String>) -> Result<Committed> {
         let (changesets, changeset) = self.open().await?;
         changesets.commit(changeset, message, None).await

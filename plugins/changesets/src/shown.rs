@@ -12,7 +12,7 @@ pub(crate) fn proposal(call: &ShownCall<'_>) -> Presentation {
     with_status(call, Presentation::new(call.arg("reason")))
 }
 
-/// Adds the status of the answer: of one that is accepted the number of files, of another what is wrong.
+/// Adds the status of the answer: of one that is accepted the number of files, of another the problem.
 fn with_status(call: &ShownCall<'_>, presentation: Presentation) -> Presentation {
     let Some(status) = call.output("status").and_then(Value::as_str) else { return presentation };
     let problem = call.output("error").and_then(|error| error.get("message")).and_then(Value::as_str);

@@ -33,13 +33,13 @@ impl<'a> Guard<'a> {
     }
 
     /// # Errors
-    /// `E_FILE_PROTECTED` when the place is protected, or what its links lead to.
+    /// `E_FILE_PROTECTED` when the place is protected, or the target of its links.
     pub(crate) fn check(&self) -> Result<()> {
         self.check_at(false)
     }
 
     /// # Errors
-    /// `E_FILE_PROTECTED` when the place is protected, where a link is not what it leads to; when it is a link by which
+    /// `E_FILE_PROTECTED` when the place is protected, where a link is not its target; when it is a link by which
     /// the bundle finds its files; and if `recursive`, when something below it is protected.
     pub(crate) fn check_deletion(&self, recursive: bool) -> Result<()> {
         self.check_at(true)?;
@@ -96,7 +96,7 @@ impl<'a> Guard<'a> {
         }
         let mut pending = vec![place.path.clone()];
         while let Some(directory) = pending.pop() {
-            // Deleting it tells what is wrong, if something is.
+            // Deleting it reports the fault, if there is one.
             let Ok(entries) = place.dir.read_dir(&directory) else { continue };
             for entry in entries.filter_map(|entry| entry.ok()) {
                 let path = directory.join(entry.file_name());

@@ -4,8 +4,8 @@
 //! - `place`: paths, which lead to places below the roots.
 //! - `protect`, `own_files`: places that no tool changes.
 //! - `guard`: decides whether a call may change its place.
-//! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
-//! - `diff`: what a change looks like to people; `shown`: the presentation of what is read.
+//! - `read`, `list`, `write`: the work of the tools there. It blocks, so each call runs on a thread of its own.
+//! - `diff`: a change as people see it; `shown`: the presentation of files that are read.
 
 mod diff;
 mod guard;
@@ -45,8 +45,9 @@ pub struct Config {
     pub work_trees: bool,
     /// Paths that the tools do not write, create or delete, besides those that are protected unless this list is empty:
     /// `.git*`, the files with which shells start, and the files that the bundle is made of. An entry is a path from a
-    /// root, or a name at any depth if it has no `/`; `*` stands for any text and `?` for one character. What is below a protected directory is protected too.
-    /// In work trees that other extensions make, only `.git*` is protected.
+    /// root, or a name at any depth if it has no `/`; `*` stands for any text and `?` for one character. What is
+    /// below a protected directory is protected too. In work trees that other extensions make, only `.git*` is
+    /// protected.
     #[schemars(extend("x-goondan" = "limit"))]
     pub protect: Option<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! Lists directories, and tells what is at a path.
+//! Lists directories, and tells the kind of a path.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -135,7 +135,7 @@ pub(crate) fn list(place: &Place, input: &List) -> Result<Listed> {
     Ok(Listed { path: place.shown(), count: entries.len(), truncated, entries })
 }
 
-/// Returns what is in a directory, ordered by name, with the sizes of files.
+/// Returns the entries of a directory, ordered by name, with the sizes of files.
 fn read_dir(place: &Place, directory: &Path) -> Result<Vec<(String, Type, Option<u64>)>> {
     let failed = |error| place.failed(error);
     let mut found = Vec::new();
@@ -150,7 +150,7 @@ fn read_dir(place: &Place, directory: &Path) -> Result<Vec<(String, Type, Option
     Ok(found)
 }
 
-/// Tells what is at a place.
+/// Tells the kind of a place.
 pub(crate) fn stat(place: &Place) -> Result<Status> {
     let found = match place.dir.symlink_metadata(&place.path) {
         Ok(metadata) => Some(Found::from(metadata)),

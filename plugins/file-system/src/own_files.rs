@@ -1,4 +1,4 @@
-//! The files that the agent is made of. They decide what the program runs.
+//! The files that the agent is made of. They decide which code the program runs.
 // TREE-01
 
 use std::fs;
@@ -67,7 +67,7 @@ fn names(path: &Path) -> Vec<String> {
     work_trees::components(path.as_os_str()).into_iter().filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns a path without links. What is not there yet has none.
+/// Returns a path without links. A file that is not there yet has none.
 fn without_links(path: &Path) -> PathBuf {
     let found = path.ancestors().find_map(|above| {
         let rest = path.strip_prefix(above).ok()?;

@@ -2,7 +2,7 @@
 //!
 //! Every access goes through the handle of a root: the kernel resolves the path below it (`openat2` with
 //! `RESOLVE_BENEATH`, or component by component where there is none), so that neither a link nor `..` leads out, also
-//! if another process changes the directories meanwhile. Nothing here compares names to decide what is allowed.
+//! if another process changes the directories meanwhile. Nothing here compares names to decide about permission.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -79,7 +79,7 @@ impl Place {
     }
 
     /// Returns the path without links and `..`, but for its last component if `is_link`, which says that a link itself
-    /// is meant. What is not there yet has no links.
+    /// is meant. A file that is not there yet has no links.
     pub(crate) fn real(&self, is_link: bool) -> PathBuf {
         let (mut real, mut parts) = (PathBuf::new(), self.path.components().peekable());
         while let Some(part) = parts.next() {

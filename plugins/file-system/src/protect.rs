@@ -1,4 +1,4 @@
-//! Places that no tool changes, because programs obey what is there.
+//! Places that no tool changes, because programs obey the files there.
 // TREE-01
 
 use std::path::Path;

@@ -28,7 +28,7 @@ const DOCUMENT: u64 = 2_000_000;
 pub(crate) struct Write {
     /// The path of the file. A relative one starts at the usual directory.
     pub(crate) path: String,
-    /// All of what the file will have, or what is appended.
+    /// The whole content of the file, or the appended part.
     content: String,
     /// Whether to append to the file. Defaults to false: an old content is replaced.
     #[serde(default)]
@@ -119,8 +119,8 @@ impl Write {
     }
 }
 
-/// Returns the whole content that a file will have; `None` if it is appended to instead. What could become a document of
-/// the bundle is replaced, so that it has the content that was checked, whatever another call appends meanwhile.
+/// Returns the whole content that a file will have; `None` if it is appended to instead. What could become a document
+/// of the bundle is replaced, so that it has the content that was checked, whatever another call appends meanwhile.
 fn content<'a>(place: &Place, guard: &Guard<'_>, input: &'a Write) -> io::Result<Option<Cow<'a, [u8]>>> {
     let new = input.content.as_bytes();
     if !input.append {
@@ -129,7 +129,7 @@ fn content<'a>(place: &Place, guard: &Guard<'_>, input: &'a Write) -> io::Result
     let size = match place.dir.metadata(&place.path) {
         Ok(metadata) if metadata.is_file() => metadata.len(),
         Err(error) if error.kind() == ErrorKind::NotFound => 0,
-        // Opening it tells what is wrong.
+        // Opening it reports the fault.
         _ => return Ok(None),
     };
     if size > DOCUMENT || !guard.judges_content() {

@@ -22,7 +22,7 @@ use crate::failure;
 use crate::offer::{Changes, LONGEST_EXTENSION, Tools};
 use crate::server::Resource;
 
-/// The longest wait of a step for a server that says what it offers.
+/// The longest wait of a step for a server that lists its offers.
 const STEP_WAIT: Duration = Duration::from_secs(2);
 /// The most resources that the model is shown.
 const RESOURCES: usize = 50;
@@ -76,7 +76,7 @@ impl Mcp {
         Ok(Self { api, attached: Some(attached) })
     }
 
-    /// Offers in the step what the server offers now.
+    /// Offers in the step the present tools of the server.
     #[middleware(step, priority = -500)]
     async fn current(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         if let Some(attached) = &self.attached {
@@ -133,7 +133,7 @@ impl Attached {
         }
     }
 
-    /// Starts the server, and registers what it offers.
+    /// Starts the server, and registers its offers.
     async fn start(&self, api: &ExtensionApi) -> Result<()> {
         let ConfiguredServer { extension, connection, config } = &self.server;
         match connection.start(&config.limits).await {
@@ -162,7 +162,7 @@ impl Attached {
         tools.register(item, SignIn { server, api: api.clone(), auth })
     }
 
-    /// Registers what the server offers since the last time.
+    /// Registers the offers of the server since the last time.
     fn register(&self, api: &ExtensionApi) -> Changes {
         let revision = self.server.connection.listing().revision();
         if self.seen.swap(revision, Ordering::AcqRel) == revision || !self.server.config.expose.tools {

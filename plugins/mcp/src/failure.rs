@@ -6,7 +6,7 @@ use goondan::Error;
 
 /// The server could not be started, or ended before it could be asked.
 pub(crate) const START: &str = "E_MCP_START";
-/// The server took too long to start, or to say what it offers.
+/// The server took too long to start, or to list its offers.
 pub(crate) const TIMEOUT: &str = "E_MCP_TIMEOUT";
 /// The connection ended during a call.
 pub(crate) const GONE: &str = "E_MCP_GONE";
@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     Gone,
     /// The server answered with an error, which is about the call and not about the server.
     Answered(Error),
-    /// The server sent an answer that cannot be read; the text says what it is.
+    /// The server sent an answer that cannot be read; the text describes it.
     Unreadable(String),
 }
 

@@ -134,12 +134,12 @@ impl App {
 
     /// Returns a scope of `scopes` that the app does not have.
     pub(crate) fn lacks<'a>(&self, scopes: &'a [String]) -> Option<&'a String> {
-        // What the resource announces is known from the sign-in on. Then the scopes of the token count.
+        // The announcement of the resource is known from the sign-in on. Then the scopes of the token count.
         let is_announced = matches!(self.grant, Grant::Announced { .. }) && self.scopes.is_empty();
         scopes.iter().find(|scope| !is_announced && !self.scopes.contains(scope))
     }
 
-    /// Returns what a token was issued for besides the subject. A token of other settings is not used.
+    /// Returns the settings that a token was issued for besides the subject. A token of other settings is not used.
     pub(crate) fn identity(&self) -> Vec<&str> {
         match &self.grant {
             Grant::ClientCredentials { client }

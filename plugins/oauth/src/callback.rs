@@ -107,7 +107,7 @@ impl Visit {
     }
 }
 
-/// Returns what the browser was sent with, if it was sent here for this sign-in.
+/// Returns the parameters of the browser, if it was sent here for this sign-in.
 fn outcome(url: &Url, state: &str) -> Option<Result<Secret, String>> {
     if url.path() != PATH || value(url, "state").as_deref() != Some(state) {
         return None;

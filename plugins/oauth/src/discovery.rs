@@ -18,7 +18,7 @@ use crate::server::{Refusal, Server, reason};
 /// The longest time of all requests.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// An authorization server, and what it is asked for.
+/// An authorization server, and the scopes it is asked for.
 #[derive(Debug)]
 pub(crate) struct Announced {
     /// The resource of tokens, as it spells itself.
@@ -265,7 +265,7 @@ fn unclear(url: &Url, reason: &str) -> Failure {
     Failure::new(code::REFRESH_FAILED, format!("`{url}` does not say how to sign in: {reason}"))
 }
 
-/// Why what is announced cannot be used.
+/// Why an announcement cannot be used.
 fn wrong(message: String) -> Failure {
     let suggestion = "write `authorizeUrl`, `tokenUrl` and `clientId` of a server that you trust";
     Failure { suggestion, ..Failure::new(code::CONFIGURATION_ERROR, message) }

@@ -35,7 +35,7 @@ struct Desk {
 }
 
 /// The desks of all conversations, oldest first. A conversation has two while its extension is replaced between two
-/// turns: then the new one answers, because new extensions may ask for what only its config has.
+/// turns: then the new one answers, because new extensions may ask for apps that only its config has.
 static DESKS: Lock<Vec<(u64, u64)>> = Lock::new(Vec::new());
 
 /// An app, for the model.
@@ -115,8 +115,8 @@ impl OAuth {
         Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
     }
 
-    /// Lets the user allow access to an app, and waits for that. If the answer has a `url`, the user was not asked: show them
-    /// that and the `message`.
+    /// Lets the user allow access to an app, and waits for that. If the answer has a `url`, the user was not asked:
+    /// show them that and the `message`.
     // ASK-04
     #[tool(effect = idempotent, asks, timeout = "60s", present = "{app}")]
     async fn authorize(&self, input: Authorize, ctx: &ToolContext<'_>) -> Result<Authorized> {

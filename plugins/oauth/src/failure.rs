@@ -43,7 +43,7 @@ impl Failure {
     }
 }
 
-/// A failure to read or write what is kept.
+/// A failure to read or write the kept tokens.
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::new(code::CONFIGURATION_ERROR, format!("tokens cannot be kept: {}", error.message()))

@@ -25,7 +25,7 @@ impl Tokens {
         self.narrowed.lock().retain(|(name, of, _), _| (name, of) != (&app.name, owner));
     }
 
-    /// Gets a token with the scopes of the request alone: RFC 6749, 4.4.2 and 6. What was granted stays as it is.
+    /// Gets a token with the scopes of the request alone: RFC 6749, 4.4.2 and 6. The grant stays as it is.
     pub(crate) async fn narrow(
         &self,
         app: &App,

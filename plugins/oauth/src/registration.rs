@@ -35,7 +35,7 @@ struct Registered {
 }
 
 impl Registered {
-    /// Returns what is kept, if the app can identify itself in one of the ways that the server accepts.
+    /// Returns the stored registration, if the app can identify itself in one of the ways that the server accepts.
     fn registration(self, app: &App, issuer: &str, port: u16) -> Result<Registration, Failure> {
         let method = self.token_endpoint_auth_method.as_deref();
         if !matches!(method, None | Some("none" | "client_secret_basic" | "client_secret_post")) {

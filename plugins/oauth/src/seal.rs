@@ -1,4 +1,4 @@
-//! The encryption of what is kept: ChaCha20-Poly1305, with a random nonce before the ciphertext.
+//! The encryption of stored records: ChaCha20-Poly1305, with a random nonce before the ciphertext.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -33,7 +33,7 @@ impl Key {
         Ok(STANDARD.encode([&nonce[..], &sealed].concat()))
     }
 
-    /// Returns what was encrypted; `None` if it was with another key, for another purpose, or has changed.
+    /// Returns the plain text; `None` if it was with another key, for another purpose, or has changed.
     pub(crate) fn open(&self, purpose: &[u8], sealed: &str) -> Option<Vec<u8>> {
         let bytes = STANDARD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_LEN>()?;

@@ -213,7 +213,7 @@ impl Tokens {
     }
 }
 
-/// Returns the URL of a page, with what the answer will be compared with.
+/// Returns the URL of a page, with the values that the answer will be compared with.
 fn page_url(page: &Page, redirect: &str, state: &str, challenge: &str) -> Url {
     let mut url = page.url.clone();
     url.query_pairs_mut().extend_pairs([

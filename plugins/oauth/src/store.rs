@@ -36,7 +36,7 @@ enum Kind {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Sealed {
-    /// A digest of what the token is for: the app, its settings, and the owner.
+    /// A digest of the purpose of the token: the app, its settings, and the owner.
     purpose: String,
     ciphertext: String,
 }
@@ -133,7 +133,7 @@ impl Store {
         self.ctx.shared_state()
     }
 
-    /// Waits until no other process changes what is kept for the app, and none does until the file is dropped. It is
+    /// Waits until no other process changes the records of the app, and none does until the file is dropped. It is
     /// held while the authorization server is asked, so a change of the shared state, which blocks its thread, is not
     /// enough. A conversation, and so the tokens of its users, is open in one process only.
     pub(crate) async fn lock(&self, app: &App, owner: &Owner) -> Result<Option<File>> {
@@ -164,7 +164,7 @@ impl Kind {
         }
     }
 
-    /// Returns what a ciphertext is for.
+    /// Returns the purpose of a ciphertext.
     fn purpose(self, app: &App, owner: &Owner) -> Result<String> {
         let (app, owner) = (app.identity(), owner.to_string());
         Ok(match self {

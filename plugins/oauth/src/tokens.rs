@@ -50,8 +50,8 @@ impl Tokens {
         Ok((Arc::clone(app), owner))
     }
 
-    /// Returns what is granted, refreshed if necessary, with the scopes of the request alone if it names some; `None` if
-    /// a person has to sign in.
+    /// Returns the granted token, refreshed if necessary, with the scopes of the request alone if it names some;
+    /// `None` if a person has to sign in.
     pub(crate) async fn granted(
         &self,
         app: &App,
@@ -141,10 +141,11 @@ impl Tokens {
         }
     }
 
-    /// Returns the failure for a refusal of the server. If it says that the access has ended, what is kept is removed.
+    /// Returns the failure for a refusal of the server. If it says that the access has ended, the stored token is
+    /// removed.
     pub(crate) fn refused(&self, app: &App, owner: &Owner, refusal: &Refusal) -> Result<Failure, Failure> {
         if refusal.is("invalid_grant") {
-            // Under the lock, what is kept is what was used.
+            // Under the lock, the stored token is the used one.
             self.store.save(app, owner, None)?;
             self.forget_narrowed(app, owner);
         } else if refusal.is("invalid_client") && app.registers() {
@@ -157,7 +158,7 @@ impl Tokens {
         Ok(refusal.failure(app))
     }
 
-    /// Keeps what a person has granted.
+    /// Keeps the grant of a person.
     pub(crate) async fn keep(&self, app: &App, owner: &Owner, granted: &Granted) -> Result<(), Failure> {
         let attempt = self.attempt(app, owner);
         let _alone = attempt.lock().await;

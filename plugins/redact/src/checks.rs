@@ -1,6 +1,6 @@
 //! Checks that regular expressions cannot make: check digits, and the text beside a number.
 
-/// Returns the end of what is found in a text, from `start` to `end` at most, or `None` if it is none.
+/// Returns the end of a match in a text, from `start` to `end` at most, or `None` if it is none.
 pub(crate) type Check = fn(text: &str, start: usize, end: usize) -> Option<usize>;
 
 fn before(text: &str, start: usize) -> Option<char> {

@@ -1,7 +1,7 @@
 //! Masks addresses, numbers and keys in inputs, answers and the outputs of tools.
 //!
-//! `rules` finds them, with `checks` for what regular expressions cannot say, and `stream` does while an answer is
-//! streamed. `told` counts what was found.
+//! `rules` finds them, with `checks` beyond regular expressions, and `stream` does while an answer is
+//! streamed. `told` counts the matches.
 // REVIEW-01
 
 mod checks;
@@ -60,12 +60,12 @@ impl Redact {
         Ok(Self { told, places: config.r#in })
     }
 
-    /// Innermost, so that no other layer sees what it masks.
+    /// Innermost, so that no other layer sees masked texts.
     #[middleware(step, priority = 1300)]
     async fn answers(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         if self.places.contains(&Place::Answers) {
             ctx.transform_pieces(Stream::new(Arc::clone(&self.told)));
-            // What is no text: arguments of calls, names of files.
+            // The rest: arguments of calls, names of files.
             let told = Arc::clone(&self.told);
             ctx.review_after_streaming(move |answer: &ModelAnswer| {
                 Ok(redact(&told, "answers", answer.content())?.map_or(AnswerVerdict::Keep, AnswerVerdict::Replace))
@@ -88,7 +88,7 @@ impl Redact {
     }
 }
 
-/// Returns the content with what is found in it replaced, if there is something.
+/// Returns the content with its matches replaced, if there are some.
 fn redact(told: &Told, place: &str, content: &Content) -> Result<Option<Content>> {
     if !content.texts().any(|text| !told.rules.find(&text, 0).is_empty()) {
         return Ok(None);

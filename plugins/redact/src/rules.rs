@@ -1,4 +1,4 @@
-//! The rules by which texts are searched, and what becomes of what they find.
+//! The rules by which texts are searched, and the replacement of their matches.
 
 use std::ops::Range;
 
@@ -72,7 +72,7 @@ impl Rule {
         }
     }
 
-    /// Returns what is found in a text from `at` on.
+    /// Returns the first match in a text from `at` on.
     fn find(&self, text: &str, mut at: usize) -> Option<(usize, usize)> {
         while let Some(found) = self.search.find_at(text, at) {
             if !found.is_empty()
@@ -125,7 +125,7 @@ impl Rules {
         self.rules.iter().map(|rule| rule.begins.create_cache()).collect()
     }
 
-    /// Returns what is found in a text from `from` on, in order.
+    /// Returns the matches in a text from `from` on, in order.
     pub(crate) fn find(&self, text: &str, from: usize) -> Vec<Found> {
         let mut next: Vec<_> = self.rules.iter().map(|rule| rule.find(text, from)).collect();
         let (mut found, mut at) = (Vec::new(), from);
@@ -157,7 +157,7 @@ impl Rules {
         held.min().unwrap_or(text.len())
     }
 
-    /// Returns what stands in place of what was found.
+    /// Returns the replacement of a match.
     ///
     /// # Errors
     /// When it is refused.
@@ -180,7 +180,7 @@ impl Rules {
         digest.iter().take(4).flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b'a' + digit)).collect()
     }
 
-    /// Returns a part of a text with what was found in it replaced.
+    /// Returns a part of a text with its matches replaced.
     ///
     /// # Errors
     /// When it is refused.
@@ -195,7 +195,7 @@ impl Rules {
         Ok(replaced)
     }
 
-    /// Returns the text with what is found in it replaced, and what that is; `None` if there is nothing.
+    /// Returns the text with its matches replaced, and their names; `None` if there is nothing.
     ///
     /// # Errors
     /// When it is refused.

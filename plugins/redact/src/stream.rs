@@ -10,13 +10,13 @@ use regex_automata::hybrid::dfa::Cache;
 use crate::rules::Found;
 use crate::told::Told;
 
-/// Redacts pieces. What may become something that is looked for is kept back until it is known.
+/// Redacts pieces. A text that may become a match is kept back until it is known.
 pub(crate) struct Stream {
     told: Arc<Told>,
     caches: Vec<Cache>,
-    /// The character that was told last, which a rule may look at, and then what is kept back.
+    /// The character that was told last, which a rule may look at, and then the text that is kept back.
     text: String,
-    /// Where what is kept back begins.
+    /// Where the text that is kept back begins.
     from: usize,
 }
 
@@ -26,7 +26,7 @@ impl Stream {
         Self { told, caches, text: String::new(), from: 0 }
     }
 
-    /// Returns what is told of the text up to `end`, with what was found in it replaced, and keeps the rest.
+    /// Returns the text up to `end` with its matches replaced, and keeps the rest.
     fn tell(&mut self, end: usize, found: &[Found]) -> Result<String> {
         let told = &found[..found.partition_point(|found| found.end <= end)];
         let out = self.told.rules.replaced(&self.text, self.from..end, told)?;
@@ -49,7 +49,7 @@ impl PieceTransformer for Stream {
         self.text.push_str(piece);
         let mut held_from = self.told.rules.held_from(&mut self.caches, &self.text, self.from);
         let found = self.told.rules.find(&self.text, self.from);
-        // What overlaps what is held is held as a whole.
+        // A match that overlaps the held text is held as a whole.
         if let Some(over) = found.iter().find(|found| found.start < held_from && held_from < found.end) {
             held_from = over.start;
         }

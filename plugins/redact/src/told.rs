@@ -15,14 +15,14 @@ struct Masked<'a> {
     kinds: BTreeMap<&'a str, usize>,
 }
 
-/// The rules, and where is told what they find.
+/// The rules, and the log of their matches.
 pub(crate) struct Told {
     pub(crate) rules: Rules,
     pub(crate) api: ExtensionApi,
 }
 
 impl Told {
-    /// Tells how often something was found, and not what.
+    /// Tells the number of matches, and not their text.
     pub(crate) fn found(&self, place: &str, found: &[Found]) {
         if found.is_empty() {
             return;
@@ -34,7 +34,7 @@ impl Told {
         self.api.events().emit("redact.masked", (Masked { place, kinds },));
     }
 
-    /// Returns the text with what is found in it replaced, if there is something.
+    /// Returns the text with its matches replaced, if there are some.
     ///
     /// # Errors
     /// When it is refused.

@@ -1,15 +1,15 @@
-//! Paths of the store, and the one place that opens what they lead to. Below a workspace no link is followed.
+//! Paths of the store, and the one place that opens files by them. Below a workspace no link is followed.
 //!
 //! # Links
 //! A tool that writes files could put a link where the store expects a file or directory, and the store would then
-//! write, or show, what is elsewhere. So each operation starts at the workspace directory and opens the directories
-//! on the way one by one, each within the one before and none through a symbolic link. What is renamed or replaced
-//! meanwhile leads to an error, never out of the workspace. Files are opened only if they are regular files: opening
-//! a pipe would wait for its other end. A file that is written in place must have one name, because another name
-//! (a hard link) may be outside.
+//! write, or show, files elsewhere. So each operation starts at the workspace directory and opens the directories
+//! on the way one by one, each within the one before and none through a symbolic link. A file that is renamed or
+//! replaced meanwhile leads to an error, never out of the workspace. Files are opened only if they are regular files:
+//! opening a pipe would wait for its other end. A file that is written in place must have one name, because another
+//! name (a hard link) may be outside.
 //!
-//! This keeps a tool from having the store write or show what the tool itself may not. It does not confine the tool: a
-//! program with the same user id can write to the same places by itself.
+//! This keeps a tool from having the store write or show files that the tool itself may not. It does not confine the
+//! tool: a program with the same user id can write to the same places by itself.
 //!
 //! Where the system is no Unix, each directory on the way is checked before the path as a whole is used. A link that
 //! replaces a directory between the two is followed.
@@ -92,7 +92,7 @@ enum Reason {
 }
 
 impl StorePath {
-    /// The workspace directory `path`. It may be a link, and what is above it too.
+    /// The workspace directory `path`. It may be a link, and the directories above it too.
     pub(super) fn workspace(path: &Path) -> Self {
         Self { path: path.to_owned(), depth: 0, held: None }
     }
@@ -122,7 +122,8 @@ impl StorePath {
         Some(Self { path: path.to_owned(), depth: self.depth.saturating_sub(1), held: self.held_above(self.depth) })
     }
 
-    /// Returns the directory that is held if it is above what is so many components below the workspace directory.
+    /// Returns the directory that is held if it is above the path that is so many components below the workspace
+    /// directory.
     fn held_above(&self, depth: usize) -> Option<Arc<Held>> {
         self.held.clone().filter(|held| held.depth < depth)
     }
@@ -144,7 +145,7 @@ impl StorePath {
         Ok((file, found.len()))
     }
 
-    /// Returns what has this path, if anything.
+    /// Returns the kind of file with this path, if there is one.
     pub(super) fn find(&self) -> io::Result<Option<Found>> {
         match system::find(self) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -183,7 +184,7 @@ impl StorePath {
         }
     }
 
-    /// Returns the paths of what is in the directory, in no order.
+    /// Returns the paths of the entries of the directory, in no order.
     pub(super) fn entries(&self) -> io::Result<Vec<Self>> {
         let names = system::names(self)?;
         let depth = self.depth + 1;
@@ -274,7 +275,7 @@ impl Ord for StorePath {
 }
 
 impl Refused {
-    /// Returns what to do about it.
+    /// Returns the remedy.
     pub(super) fn remedy(&self) -> &'static str {
         match self.reason {
             Reason::SymbolicLink => "replace it with what it links to: no link is followed below a workspace",

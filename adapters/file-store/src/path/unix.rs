@@ -98,7 +98,7 @@ fn open_dir(path: &StorePath) -> io::Result<OwnedFd> {
     open_below(path, DIRECTORY | follow, Mode::empty())
 }
 
-/// Opens what has this path.
+/// Opens the file or directory with this path.
 fn open_below(path: &StorePath, flags: OFlag, mode: Mode) -> io::Result<OwnedFd> {
     #[cfg(target_os = "linux")]
     match open_in_one(path, flags, mode) {
@@ -159,7 +159,7 @@ fn at<T, E: Into<io::Error>>(
     act(dir.as_fd(), name)
 }
 
-/// Returns the error to report when `path` is not opened because of what it is. Systems differ in the codes for it.
+/// Returns the error to report when `path` is not opened because of its kind. Systems differ in the codes for it.
 fn refused(path: &Path, error: io::Error, otherwise: Reason) -> io::Error {
     let code = error.raw_os_error().map(Errno::from_raw);
     let reason = match code {

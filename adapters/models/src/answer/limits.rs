@@ -85,7 +85,7 @@ impl Measure {
 }
 
 impl Answer<'_> {
-    /// Returns roughly what the parts take in memory.
+    /// Returns roughly the memory of the parts.
     fn size(&self) -> usize {
         let content = |kind: &Kind| match kind {
             Kind::Text(text) | Kind::Reasoning(text) => text.len(),

@@ -1,11 +1,11 @@
-//! Merging what providers say about an answer piece by piece.
+//! Merging the notes of providers about an answer piece by piece.
 
 use serde_json::Value;
 
 /// The number of items of a list that are compared with new ones.
 const COMPARED: usize = 1_000;
 
-/// Merges new values into what is known: some events have the new items of a list, and some the whole list.
+/// Merges new values into the known ones: some events have the new items of a list, and some the whole list.
 pub(crate) fn merge(known: &mut Value, new: Value) {
     match (known, new) {
         (Value::Object(known), Value::Object(new)) => {

@@ -1,4 +1,4 @@
-//! Finds what a request has that the recorded one has not.
+//! Finds the members that a request has and the recorded one has not.
 
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ impl Search {
 }
 
 /// Returns two values that differ as short texts, after the number of characters with which both begin. Of long values,
-/// the texts have what is around the first difference.
+/// the texts are those around the first difference.
 fn shown(recorded: Option<&Value>, asked: Option<&Value>) -> (usize, String, String) {
     let text = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), Value::to_string);
     let (recorded, asked) = (text(recorded), text(asked));

@@ -25,12 +25,12 @@ const SHORT: usize = 64 << 10;
 /// The number of times that an encoded text is decoded.
 const DEPTH: usize = 2;
 
-/// Returns what looks like a key in a text, as part of a sentence with no more of it than is needed to find it.
+/// Returns a likely key in a text, as part of a sentence with no more of it than is needed to find it.
 pub(super) fn find(text: &str) -> Option<String> {
     rule(text).or_else(|| encoded(text, DEPTH))
 }
 
-/// Returns what looks like a key in the text as it is.
+/// Returns a likely key in the text as it is.
 fn rule(text: &str) -> Option<String> {
     KEY.as_ref()?.captures_iter(text).find_map(|found| {
         let (rule, key) = (1..).zip(&RULES).find_map(|(group, rule)| Some((rule, found.get(group)?.as_str())))?;
@@ -39,7 +39,7 @@ fn rule(text: &str) -> Option<String> {
     })
 }
 
-/// Returns what looks like a key in encoded parts of the text: in base64, in hexadecimal digits, or as in a URL. The
+/// Returns a likely key in encoded parts of the text: in base64, in hexadecimal digits, or as in a URL. The
 /// secrets of this process are found too.
 fn encoded(text: &str, depth: usize) -> Option<String> {
     let depth = depth.checked_sub(1)?;
@@ -53,7 +53,7 @@ fn encoded(text: &str, depth: usize) -> Option<String> {
     })
 }
 
-/// Returns what a run of characters may stand for.
+/// Returns the texts that a run of characters may stand for.
 fn decoded(run: &str) -> impl Iterator<Item = String> {
     let starts = if run.len() > SHORT { 0..1 } else { 0..4 };
     let base64 = starts.map(|start| base64_decoded(&run.as_bytes()[start..]));

@@ -27,7 +27,7 @@ pub(crate) use record::Recording;
 /// A file with the exchanges between a model and its provider, which are recorded or played.
 /// [`HttpModel::with_cassette`](crate::HttpModel::with_cassette) gives a model one.
 ///
-/// What is recorded are requests and responses as they go over the connection, so that a model that plays them does all
+/// The recording has requests and responses as they go over the connection, so that a model that plays them does all
 /// that it does with its provider: it decodes events, sends pieces to watchers, and repeats failed requests, but does
 /// not wait. A request plays the first exchange with an equal request that was not played yet, so conversations can
 /// take turns; one whose answer was dropped before its end was not played. Keys and other secrets are not recorded: see
@@ -85,8 +85,8 @@ impl Cassette {
         Ok(Self(Arc::new(Exchanges { path, redaction, player, recorder })))
     }
 
-    /// Searches a recording for what looks like a key, for the lines that have one. Each has its number, and a part of
-    /// a sentence about the first key in it. What is no cassette has none.
+    /// Searches a recording for likely keys, for the lines that have one. Each has its number, and a part of
+    /// a sentence about the first key in it. A file that is no cassette has none.
     ///
     /// ```
     /// assert!(goondan::models::Cassette::keys_in("cassettes/main.jsonl").is_empty());
@@ -147,9 +147,9 @@ impl Cassette {
 
 /// The answer of a cassette to a request.
 pub(crate) enum Played {
-    /// The recorded response, and what counts it as played.
+    /// The recorded response, and the guard that counts it as played.
     Response(Incoming, Box<Playback>),
-    /// Nothing. What the provider answers is to be recorded.
+    /// Nothing. The answer of the provider is to be recorded.
     Nothing(Option<Box<Recording>>),
 }
 

@@ -44,7 +44,7 @@ impl Player {
     /// Returns the response to a request: of the first exchange with an equal one that was not played yet.
     ///
     /// # Errors
-    /// What the request has that no recorded one has.
+    /// The members that the request has and no recorded one has.
     pub(super) fn play(&self, request: &Request) -> Result<(Incoming, Playback), String> {
         let mut asked = request.body.clone();
         remove(&mut asked, &self.ignored);

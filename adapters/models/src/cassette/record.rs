@@ -70,7 +70,7 @@ impl Recorder {
             Content::Events(events) => &events[..],
             Content::Body(_) => &[],
         };
-        // First, because the line and what the pieces of an answer add up to are as large as the answer each.
+        // First, because the line and the sum of the pieces of an answer are as large as the answer each.
         let in_pieces = redaction.objection_to_pieces(events.iter().map(|(_, _, data)| &**data));
         let line = serde_json::to_string(exchange).map_err(|error| error.to_string())? + "\n";
         if let Some(why) = redaction.objection(&line).or(in_pieces) {
@@ -97,7 +97,7 @@ impl Recorder {
             lock(&other.into_file())?;
         }
         let new = self.path.with_extension(format!("jsonl.{}", std::process::id()));
-        // What is there under this name was left by a process that was killed. A link is not followed.
+        // A file of this name was left by a process that was killed. A link is not followed.
         _ = fs::remove_file(&new);
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);

@@ -36,7 +36,7 @@ const MASK: &str = "***";
 pub(super) struct Redaction(Arc<[Regex]>);
 
 impl Redaction {
-    /// Returns what also replaces what the patterns match.
+    /// Returns a redaction that also replaces the matches of the patterns.
     ///
     /// # Errors
     /// `E_MODEL_CASSETTE` when a pattern is no regular expression.
@@ -62,7 +62,7 @@ impl Redaction {
         recorded.filter_map(|(name, value)| Some((name.to_string(), self.text(value.to_str().ok()?)))).collect()
     }
 
-    /// Returns what is recorded of a request.
+    /// Returns the recorded form of a request.
     pub(super) fn request(&self, request: &Outgoing) -> Request {
         let path = request.url.parse::<Uri>().map(|url| url.path().to_owned()).unwrap_or_default();
         let mut body = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Redaction {
         }
     }
 
-    /// Returns why a line must not be written, if it still has what looks like a key.
+    /// Returns why a line must not be written, if it still has a likely key.
     pub(super) fn objection(&self, line: &str) -> Option<String> {
         keys::find(line)
     }

@@ -85,7 +85,7 @@ impl FailureKind {
         }
     }
 
-    /// Returns what the reader of the error can do.
+    /// Returns the remedy for the reader of the error.
     fn remedy(self) -> &'static str {
         match self {
             Self::Auth => "set `apiKey` of the model to a key that the provider accepts for it",
@@ -217,7 +217,7 @@ impl Failure {
         self.kind
     }
 
-    /// Returns the status, and the message of the provider or what else went wrong.
+    /// Returns the status, and the message of the provider or another cause.
     pub fn reason(&self) -> Cow<'_, str> {
         match self.status.map(|status| status.as_u16()) {
             None => Cow::Borrowed(&self.message),
@@ -317,7 +317,7 @@ fn reported(json: &Value) -> Option<&Value> {
     }
 }
 
-/// Returns what the provider behind a gateway such as OpenRouter reports, with its name.
+/// Returns the report of the provider behind a gateway such as OpenRouter, with its name.
 fn upstream(metadata: &Value) -> Option<String> {
     let name = metadata.get("provider_name").and_then(Value::as_str);
     let raw = metadata.get("raw").map(|raw| match raw {
@@ -334,8 +334,8 @@ fn upstream(metadata: &Value) -> Option<String> {
     }
 }
 
-/// Returns the beginning of a text on one line, without control characters and secrets: servers repeat keys, and what
-/// is cut off in the middle of one would not be recognized later.
+/// Returns the beginning of a text on one line, without control characters and secrets: servers repeat keys, and all
+/// that is cut off in the middle of one would not be recognized later.
 fn plain(text: &str) -> String {
     let text = mask(text);
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
@@ -389,7 +389,7 @@ const OVERFLOW: [&str; 25] = [
     "prompt token count of",
 ];
 
-/// Decides what a status, the provider's codes and its message mean.
+/// Decides the meaning of a status, the provider's codes and its message.
 fn classify<'a>(
     status: Option<StatusCode>,
     mut codes: impl Iterator<Item = &'a str> + Clone,

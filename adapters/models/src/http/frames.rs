@@ -19,7 +19,7 @@ const FRAMED: &str = "application/vnd.amazon.eventstream";
 /// are returned as they are.
 ///
 /// An event becomes `data: {"<its type>":<its payload>}`, which is how AWS documents the events, as a union. So does an
-/// exception. What a stream reports in headers becomes `{"error":{"code":…,"message":…}}`.
+/// exception. A report of a stream in headers becomes `{"error":{"code":…,"message":…}}`.
 pub fn unframed(response: Incoming) -> Incoming {
     let Incoming { status, mut headers, body } = response;
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -35,7 +35,7 @@ pub fn unframed(response: Incoming) -> Incoming {
 struct Unframed {
     body: Body,
     frames: Frames,
-    /// Why the rest cannot be read, after what came before it.
+    /// Why the rest cannot be read, after the part before it.
     broken: Option<BadFrame>,
 }
 

@@ -22,7 +22,7 @@ pub struct Limits {
 /// Measures silence: the time in which a future was polled and was not ready.
 ///
 /// It starts when a poll finds nothing. A deadline that passes while the task is not polled, because a watcher of the
-/// answer is slow, does not count: what the provider has sent meanwhile may not have been read yet.
+/// answer is slow, does not count: bytes that the provider has sent meanwhile may not have been read yet.
 #[derive(Debug)]
 pub struct Clock {
     name: &'static str,
@@ -47,8 +47,8 @@ impl Clock {
         *self = Self { name, limit, sleep: self.sleep.take(), running: false };
     }
 
-    /// Returns the error of this clock when the silence has been too long. Must be polled after what is listened to,
-    /// and only if that was not ready.
+    /// Returns the error of this clock when the silence has been too long. Must be polled after the source of the
+    /// bytes, and only if that was not ready.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Broken> {
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep(self.limit)));
         loop {

@@ -41,7 +41,7 @@ pub struct Event<'a> {
 impl Parser {
     /// Adds bytes, after [`next`](Self::next) has returned `false`.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        // What is moved has arrived with the end of an event, so no byte is moved twice.
+        // The moved bytes have arrived with the end of an event, so no byte is moved twice.
         self.buffer.drain(..std::mem::take(&mut self.start));
         self.buffer.extend_from_slice(bytes);
     }

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// The arguments of a call: an object, as models demand. What another one wrote may be something else.
+/// The arguments of a call: an object, as models demand. Those of another one may be something else.
 pub(super) struct Arguments<'a>(pub(super) &'a Value);
 
 impl Serialize for Arguments<'_> {

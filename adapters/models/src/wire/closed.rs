@@ -1,8 +1,8 @@
 //! Tools that OpenAI is sent and that the model may not call.
 //!
-//! The choice of tools may be a list: `{"type": "allowed_tools", "mode": "auto", "tools": […]}`. Tools that are not in the
-//! list are closed. OpenAI's cache then keeps what follows the tools, whichever are closed. Other services that speak the
-//! same interfaces need not know that choice, so it is sent to OpenAI's own host alone.
+//! The choice of tools may be a list: `{"type": "allowed_tools", "mode": "auto", "tools": […]}`. Tools that are not
+//! in the list are closed. OpenAI's cache then keeps the part after the tools, whichever are closed. Other services
+//! that speak the same interfaces need not know that choice, so it is sent to OpenAI's own host alone.
 // CACHE-01
 
 use goondan_core::ModelOptions;
@@ -14,8 +14,8 @@ const HOST: &str = "api.openai.com";
 /// The most tools that OpenAI takes.
 const MOST_TOOLS: usize = 128;
 
-/// Whether OpenAI can be told, in a request to `host` with these options and this number of tools, that some of them are
-/// closed. `entry` returns how the list names a tool of `options.provider`, if it can.
+/// Whether OpenAI can be told, in a request to `host` with these options and this number of tools, that some of them
+/// are closed. `entry` returns how the list names a tool of `options.provider`, if it can.
 pub(super) fn closes_tools(
     host: &str,
     tools: usize,

@@ -13,7 +13,7 @@ use super::enforced::enforceable;
 use super::legal::{digits, substitute};
 use crate::answer::{CALLED, NOTES};
 
-/// A request to a model, and what of its parts may go back to the provider.
+/// A request to a model, and the parts of it that may go back to the provider.
 #[derive(Debug)]
 pub struct Encoding<'a> {
     api: &'static str,
@@ -43,8 +43,8 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    /// Returns the request with texts in place of the files that the model does not take. What a model made is left to
-    /// the wires: they know whose it is.
+    /// Returns the request with texts in place of the files that the model does not take. A file that a model made is
+    /// left to the wires: they know whose it is.
     #[must_use]
     pub fn accepting(mut self, info: &ModelInfo) -> Self {
         if info.accepts.is_none() {
@@ -83,7 +83,7 @@ impl<'a> Encoding<'a> {
         self.with_container
     }
 
-    /// Returns what the provider said about its newest answer that has a note of this name.
+    /// Returns the provider's note of this name about its newest answer that has one.
     pub fn note(&self, name: &str) -> Option<&Value> {
         let parts = self.messages.iter().rev().flat_map(|message| message.content.parts().iter().rev());
         parts.filter_map(|part| self.rest(part)).find_map(|rest| rest.get(NOTES)?.get(name))
@@ -114,8 +114,8 @@ impl<'a> Encoding<'a> {
         self.request.tools()
     }
 
-    /// Returns the tools that the model may call, and those that are closed: see [`Wire::closes_tools`]. Their order does
-    /// not depend on which are closed.
+    /// Returns the tools that the model may call, and those that are closed: see [`Wire::closes_tools`]. Their order
+    /// does not depend on which are closed.
     ///
     /// [`Wire::closes_tools`]: super::Wire::closes_tools
     pub fn all_tools(&self) -> impl Iterator<Item = &ToolItem> {

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value};
 
-/// Returns the form of `schema` that providers enforce. What fits it fits `schema` too, but for keywords that no
-/// provider enforces, such as `minimum`: the answer is checked against `schema`. `None` if there is no such form: for
-/// example, if an object has members of any name, a member that may be left out and not be null, or itself as its
+/// Returns the form of `schema` that providers enforce. A value that fits it fits `schema` too, but for keywords that
+/// no provider enforces, such as `minimum`: the answer is checked against `schema`. `None` if there is no such form:
+/// for example, if an object has members of any name, a member that may be left out and not be null, or itself as its
 /// member.
 pub(crate) fn enforceable(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
     let is_object = schema.get("type").is_some_and(|kind| kind == "object") && !schema.contains_key("anyOf");
@@ -77,7 +77,8 @@ impl Root<'_> {
         is_of(schema, "null") || some.flatten().any(|schema| self.takes_null(schema))
     }
 
-    /// Returns whether no reference in `schema` refers to a definition in which it is itself. `within` are the names of those.
+    /// Returns whether no reference in `schema` refers to a definition in which it is itself. `within` are the names
+    /// of those.
     fn refers_to_no_outer<'s>(&'s self, schema: &'s Map<String, Value>, within: &mut Vec<&'s str>) -> bool {
         let own = schema.get("$ref").and_then(Value::as_str).and_then(|of| of.strip_prefix("#/$defs/"));
         if let Some(name) = own {

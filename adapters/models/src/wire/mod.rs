@@ -56,18 +56,19 @@ pub use settings::Settings;
 pub use text::Text;
 
 /// An interface of a provider: how a request becomes bytes, and how events become an answer. It does no input and
-/// output, and keeps no state between events: what must be remembered is in the [`Answer`].
+/// output, and keeps no state between events: all that must be remembered is in the [`Answer`].
 ///
 /// # Requests
 /// [`encode`](Self::encode) writes JSON straight from the borrowed request: views of its messages that implement
 /// `Serialize`, and no copy of the history as `Value`. [`Encoding`] has the messages, the tools and the options,
-/// already merged, and answers what of a part may go back to this provider. The members of the body beside the messages
-/// and the tools are few, and are collected in [`Settings`], into which `options.provider` is merged last.
+/// already merged, and answers which members of a part may go back to this provider. The members of the body beside
+/// the messages and the tools are few, and are collected in [`Settings`], into which `options.provider` is merged
+/// last.
 ///
 /// An option that the interface cannot express is `E_MODEL_OPTION`, and never dropped silently. [`check`](Self::check)
 /// does that, and runs when a bundle is checked as well as before each request.
 ///
-/// Rules for what goes back, for each message:
+/// Rules for the parts that go back, for each message:
 /// - Text and tool calls always go back. [`Encoding::rest`] returns the members to add, if the part was made over the
 ///   same interface.
 /// - Reasoning, and blocks of the provider, go back if [`Encoding::replays`] says so: the same interface and the same
@@ -78,7 +79,7 @@ pub use text::Text;
 ///
 /// # Answers
 /// [`event`](Self::event) is called with each server-sent event, and tells the [`Answer`]. It deserializes borrowed
-/// structs of the members that it needs; only what goes into the rest of a part becomes `Value`. Kinds of events,
+/// structs of the members that it needs; only members for the rest of a part become `Value`. Kinds of events,
 /// blocks and pieces that do not exist yet must not fail: unknown events are skipped, unknown blocks are kept by
 /// [`Answer::open_block`], unknown members by the rest.
 pub trait Wire: Send + Sync + 'static {
@@ -89,7 +90,7 @@ pub trait Wire: Send + Sync + 'static {
     // CACHE-01
     const TOOLS_FIRST: bool = false;
 
-    /// Returns what is added to the base URL, beginning with `/`.
+    /// Returns the path that is added to the base URL, beginning with `/`.
     fn path(&self, model: &str) -> Cow<'static, str>;
 
     /// Returns the headers of all requests, besides `content-type` and `accept`.
@@ -102,7 +103,7 @@ pub trait Wire: Send + Sync + 'static {
         ("authorization", format!("Bearer {key}"))
     }
 
-    /// Checks that the interface can do what the options of `model` say.
+    /// Checks that the interface has the options of `model`.
     ///
     /// # Errors
     /// `E_MODEL_OPTION`: see [`refuse_option`].
@@ -110,7 +111,7 @@ pub trait Wire: Send + Sync + 'static {
 
     /// Returns whether a provider at `host` can be told, in a request with these options and this number of tools, that
     /// the model may not call some of them. Then [`Encoding::all_tools`] has the tools that are closed, so that the
-    /// provider's cache keeps what follows the tools.
+    /// provider's cache keeps the part after the tools.
     // CACHE-01
     fn closes_tools(&self, _host: &str, _tools: usize, _options: &ModelOptions) -> bool {
         false
@@ -132,7 +133,7 @@ pub trait Wire: Send + Sync + 'static {
     /// Returns the body of a request. The options have been checked.
     ///
     /// # Errors
-    /// `E_MODEL_OPTION` for what depends on the messages or the tools.
+    /// `E_MODEL_OPTION` for faults that depend on the messages or the tools.
     fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>>;
 
     /// Reads one event: its name, which is empty if it has none, and its data.

@@ -25,7 +25,7 @@ impl<'a> Schema<'a> {
         Self { members: tool.parameters.as_ref().and_then(Value::as_object), with_properties: false }
     }
 
-    /// Makes the schema say what is in the object, even if that is nothing.
+    /// Makes the schema list the members of the object, even if that is nothing.
     pub(super) fn with_properties(self) -> Self {
         Self { with_properties: true, ..self }
     }

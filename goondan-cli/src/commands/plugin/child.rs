@@ -65,7 +65,7 @@ fn read(mut pipe: impl Read + Send + 'static, max: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // After a read error, what was read so far counts.
+        // After a read error, the bytes so far count.
         _ = pipe.by_ref().take(max).read_to_end(&mut bytes);
         _ = io::copy(&mut pipe, &mut io::sink());
         _ = sender.send(bytes);

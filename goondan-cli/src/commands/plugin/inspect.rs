@@ -153,7 +153,7 @@ fn mark(kind: &str, name: &str) -> Mark {
     Mark { kind: kind.to_owned(), setting }
 }
 
-/// Returns hints about what is valid, but probably not meant.
+/// Returns hints about valid things that are probably not meant.
 fn hints(inspected: &Inspected) -> Vec<String> {
     let tools = inspected.extensions().iter().flat_map(|extension| &extension.tools);
     let undescribed = tools.filter(|tool| tool.description.trim().is_empty());

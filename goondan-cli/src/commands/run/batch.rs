@@ -94,7 +94,7 @@ impl<'a> Batch<'a> {
 
     /// Runs one turn for each line of standard input that is not blank.
     pub(crate) async fn run_lines(mut self) -> Result<Outcome> {
-        // A program is asked, unless it says what is to be done without an answer.
+        // A program is asked, unless it has a decision for the case without an answer.
         let is_asked = self.args.json && self.args.unanswered.is_none();
         let questions = is_asked.then(|| self.conversation.host.questions());
         self.lines = Some(InputLines::read(questions)?);
@@ -279,7 +279,7 @@ impl<'a> Batch<'a> {
         flow(answer::print(result, self.format(), None))
     }
 
-    /// Prints a background turn. What is not data for programs goes to standard error.
+    /// Prints a background turn. Text that is not data for programs goes to standard error.
     fn print_background(&mut self, notice: &BackgroundUpdate) -> Result<Flow> {
         if !self.args.json || matches!(notice, BackgroundUpdate::Missed(_)) {
             output::eprint(&(heading(notice, self.conversation.instance.id()) + "\n"));

@@ -73,7 +73,8 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
             Box::pin(batch.run_lines()).await
         }
     };
-    // Also after an error or a cancelled turn: closing commits what the turn left. It waits for background turns.
+    // Also after an error or a cancelled turn: closing commits the events that the turn left. It waits for background
+    // turns.
     let limit = if matches!(outcome, Ok(Outcome::Interrupted)) { AFTER_INTERRUPT } else { args.grace() };
     let drained = host.drain(limit).await;
     let outcome = outcome?;

@@ -39,7 +39,7 @@ pub(super) fn describe(outcome: Result<HostReload, OpenError>, own: &AgentName, 
     .text("\n")
 }
 
-/// Returns what is printed on a terminal, where a person can accept what a reload adds.
+/// Returns the text for a terminal, where a person can accept the additions of a reload.
 // TREE-01
 pub(super) fn describe_to_person(outcome: Result<HostReload, OpenError>, own: &AgentName, page: Styled) -> Styled {
     match outcome {

@@ -1,4 +1,4 @@
-//! The signals that end turns and conversations: what the first one does, and what the second one does.
+//! The signals that end turns and conversations: the effect of the first one, and of the second one.
 
 use std::pin::pin;
 use std::process;

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::tool::{ToolContext, ToolReply};
 use pin_project_lite::pin_project;
 
-/// What a handler returns: a `Result` with the output of its kind, and an error that converts into a goondan error.
+/// The return type of a handler: a `Result` with the output of its kind, and an error that converts into a goondan
+/// error.
 #[diagnostic::on_unimplemented(
     message = "this function returns `{Self}`, not `Result<{T}>`",
     label = "must return `Result<{T}>`",
@@ -55,8 +56,8 @@ impl<T, F: Future<Output: IntoResult<T>>> Future for HandlerFuture<T, F> {
     }
 }
 
-/// What a tool returns: a `Result` with a JSON output or a [`ToolReply`], and an error that converts into a goondan
-/// error.
+/// The return type of a tool: a `Result` with a JSON output or a [`ToolReply`], and an error that converts into a
+/// goondan error.
 #[diagnostic::on_unimplemented(
     message = "this tool returns `{Self}`, not a `Result` whose value can be written as JSON",
     label = "must return `Result<T>`, where `T` derives `serde::Serialize` or is `ToolReply`",
@@ -87,7 +88,7 @@ impl<E: IntoError> IntoToolOutput for Result<ToolReply, E> {
     }
 }
 
-/// What a function without an output returns: `()`, or a `Result` with it.
+/// The return type of a function without an output: `()`, or a `Result` with it.
 #[diagnostic::on_unimplemented(
     message = "this function returns `{Self}`, which would be discarded",
     label = "must return `()` or `Result<()>`"
@@ -112,7 +113,7 @@ impl<E: IntoError> IntoUnit for Result<(), E> {
     }
 }
 
-/// What `#[init]` of an `impl` block returns: the extension, or a `Result` with it.
+/// The return type of `#[init]` of an `impl` block: the extension, or a `Result` with it.
 #[diagnostic::on_unimplemented(
     message = "`#[init]` returns `{Self}`, not the extension",
     label = "must return `Self` or `Result<Self>`"

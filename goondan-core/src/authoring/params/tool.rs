@@ -153,7 +153,7 @@ pub fn tool_item(tool: &ToolDescriptor) -> Result<ToolItem> {
     Ok(item)
 }
 
-/// Whether a call may have the argument `name`. What a schema says beside its properties is not looked into.
+/// Whether a call may have the argument `name`. Only the properties of a schema are looked into.
 fn has_argument(parameters: &Value, name: &str) -> bool {
     let elsewhere = ["$ref", "oneOf", "anyOf", "allOf", "patternProperties"];
     arguments(parameters).any(|known| known == name) || elsewhere.iter().any(|member| parameters.get(member).is_some())

@@ -1,4 +1,4 @@
-//! Runtime events: what the runtime reports about turns, steps, tool calls and model requests.
+//! Runtime events: reports of the runtime about turns, steps, tool calls and model requests.
 // EVENT-04, F-EVENTS
 
 mod payload;

@@ -23,7 +23,7 @@ impl StepRef {
         let mut step_id = String::with_capacity(turn.as_str().len() + "-step-00".len());
         step_id.push_str(turn.as_str());
         step_id.push_str("-step-");
-        // Few turns have more than ten steps, and formatting costs several times what pushing a digit does.
+        // Few turns have more than ten steps, and formatting costs several times as much as pushing a digit.
         match char::from_digit(index, 10) {
             Some(digit) => step_id.push(digit),
             None => step_id.push_str(&index.to_string()),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::ExtensionName;
 
 /// The beginning of a request that it has in common with the previous request of the conversation to the same model,
-/// which is what a provider's cache of prompts can keep. Characters are those of the instructions, the tools and the
+/// the part that a provider's cache of prompts can keep. Characters are those of the instructions, the tools and the
 /// messages, in the order in which the model reads them.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! The tokens that model calls use, and what they cost.
+//! The tokens that model calls use, and their cost.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -77,7 +77,7 @@ pub struct Cost(u64);
 impl Cost {
     const PER_DOLLAR: f64 = 1e9;
 
-    /// An amount in dollars. What is negative or not a number is nothing.
+    /// An amount in dollars. A negative one, or one that is not a number, is nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates, at 0 too")]
     pub fn usd(dollars: f64) -> Self {
         Self((dollars * Self::PER_DOLLAR).round() as u64)

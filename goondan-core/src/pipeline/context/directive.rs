@@ -1,4 +1,4 @@
-//! Directives: what a middleware tells the run through a method of its context, such as to hold the stream.
+//! Directives: orders of a middleware to the run through a method of its context, such as to hold the stream.
 
 use crate::conversation::{Content, MessageEvent};
 use crate::depth::MAX_DEPTH;

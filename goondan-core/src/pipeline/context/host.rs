@@ -21,7 +21,7 @@ use crate::tool::ToolItem;
 
 /// Behind every context.
 pub trait RunHost: Send + Sync {
-    /// Returns what stays the same during the turn.
+    /// Returns the values that stay the same during the turn.
     fn scope(&self) -> &TurnInfo;
     /// Returns the map that the middlewares of a run share.
     // CTX-09
@@ -34,8 +34,8 @@ pub trait RunHost: Send + Sync {
     /// Reports that a layer failed with `error` before or after its `next`, and that the run goes on without it. Does
     /// nothing in a library, because chains run in the host.
     fn report_skipped(&self, _layer: &LayerInfo, _after_next: bool, _error: &Error) {}
-    /// Returns whether the run may go on without a layer of an extension that has failed. It does not once the extension
-    /// has asked about the call. Not asked in a library, because chains run in the host.
+    /// Returns whether the run may go on without a layer of an extension that has failed. It does not once the
+    /// extension has asked about the call. Not asked in a library, because chains run in the host.
     // ASK-01
     fn may_skip(&self, _by: &ExtensionName) -> bool {
         true
@@ -53,7 +53,7 @@ pub trait MessageHost: RunHost {
     // AGENTS-01
     fn agents(&self) -> &dyn AgentsHost;
     /// Returns whether the layers run before their core a second time, because the turn was interrupted after they
-    /// had reached it: what they emit is in the conversation already.
+    /// had reached it: their events are in the conversation already.
     // RESUME-01
     fn is_repeated(&self) -> bool;
     /// Applies a message event to the conversation. An error, of the event or of the store, fails the step before the
@@ -77,7 +77,7 @@ pub trait TurnHost: MessageHost {
     /// Runs the core of the turn: the step loop.
     fn run_core(&mut self) -> CoreRun<'_, TurnResult>;
     /// Updates the answer of a result that an inner layer has returned, if its message was changed or removed. Does
-    /// nothing in a library, because the host updates what its layers receive and return.
+    /// nothing in a library, because the host updates the values that its layers receive and return.
     fn follow(&mut self, _result: &mut TurnResult) {}
 }
 
@@ -96,14 +96,14 @@ pub trait CallHost: RunHost {
     /// host knows it.
     // ASK-01
     fn ask(&mut self, question: Question, layer: Option<&LayerInfo>);
-    /// Returns what was decided about the questions of `layer` about this call.
+    /// Returns the decisions about the questions of `layer` about this call.
     ///
     /// # Errors
     /// When a host of an older version does not know.
     fn decisions(&self, layer: Option<&LayerInfo>) -> Result<Vec<Decision>>;
     /// Returns whether a layer has asked about this call, now or before it waited.
     fn is_asked(&self) -> bool;
-    /// Adds something to what is shown of the call, if a layer has asked about it.
+    /// Adds something to the preview of the call, if a layer has asked about it.
     fn show(&mut self, shown: Shown);
 }
 

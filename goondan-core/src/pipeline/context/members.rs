@@ -1,6 +1,6 @@
 //! The members of contexts, each declared once.
 //!
-//! A *field* is read, and some are changed. A *directive* tells the run what to do, and returns nothing. From this
+//! A *field* is read, and some are changed. A *directive* is an order to the run, and returns nothing. From this
 //! declaration come the accessors of the contexts, the host traits behind them, and in `goondan-abi` both sides of the
 //! border. To add a field, declare it here and return its value in the runtime's host of the context. To add a
 //! directive, declare it here and implement [`Apply`](super::directive::Apply) in the runtime (`turn`).
@@ -82,10 +82,10 @@ macro_rules! context_members {
                     // STEER-01, D-46
                 };
                 value model_info: $crate::ModelInfo = "modelInfo" {
-                    /// Returns what is known of the model that this step calls: its context window, its prices.
+                    /// Returns facts about the model that this step calls: its context window, its prices.
                 };
                 value token_estimate: u64 = "tokenEstimate" {
-                    /// Returns how many tokens the request of this step has, by estimate: what the provider counted
+                    /// Returns how many tokens the request of this step has, by estimate: the count of the provider
                     /// last, and a token for every four bytes since then. An image counts as 1,500.
                 };
             } directives {
@@ -107,14 +107,15 @@ macro_rules! context_members {
                     /// nothing.
                 };
                 project(event: $crate::MessageEvent) as Project = "project" {
-                    /// Changes what the model is sent in this step, and nothing else. Call it before `next`.
+                    /// Changes the messages that the model is sent in this step, and nothing else. Call it before
+                    /// `next`.
                     ///
                     /// An edit is no message event of the conversation: [`conversation`](Self::conversation) does not
                     /// show it, it is not stored, and the next step, also one that is run again, starts without it. So
-                    /// a turn that is cancelled or killed leaves nothing of it. What the model is sent is the
+                    /// a turn that is cancelled or killed leaves nothing of it. The model is sent the
                     /// conversation when `next` has reached it, with the edits of all layers in the order of the calls:
-                    /// an appended message comes last, and an edit may change or remove what one before it has added. A
-                    /// tool call whose result was removed is not sent, nor a result without its call.
+                    /// an appended message comes last, and an edit may change or remove a message that one before it
+                    /// has added. A tool call whose result was removed is not sent, nor a result without its call.
                     ///
                     /// ```
                     /// use goondan::prelude::*;

@@ -1,4 +1,4 @@
-//! The contexts: what a middleware of each kind can read and change.
+//! The contexts: the values that a middleware of each kind can read and change.
 //!
 //! A context borrows its host during one run of a chain. Its members are the same in both linkages; those that belong
 //! to one kind are declared in `members`.
@@ -19,7 +19,7 @@ pub use turn::TurnContext;
 // CTX-01, CTX-02, CTX-03, LEGACY-CTX-01
 macro_rules! shared_members {
     () => {
-        /// Returns what stays the same during the turn, for a linkage.
+        /// Returns the values that stay the same during the turn, for a linkage.
         #[doc(hidden)]
         pub fn scope(&self) -> &crate::event::TurnInfo {
             self.host.scope()
@@ -56,9 +56,9 @@ macro_rules! shared_members {
             self.frame.extension()
         }
 
-        /// Returns the map that the middlewares of this run share: inner layers read what outer ones wrote before
-        /// `next`, and outer layers read what inner ones wrote once `next` has returned. The contexts of a turn and of
-        /// its steps share one map for the length of the turn; every tool call has its own.
+        /// Returns the map that the middlewares of this run share: inner layers read the values that outer ones wrote
+        /// before `next`, and outer layers read those of inner ones once `next` has returned. The contexts of a turn
+        /// and of its steps share one map for the length of the turn; every tool call has its own.
         // CTX-09, D-15
         pub fn metadata(&self) -> &Map<String, Value> {
             self.host.metadata()
@@ -87,8 +87,8 @@ macro_rules! message_members {
         }
 
         /// Returns whether this layer has run before its `next` already, in the same turn before it was interrupted,
-        /// and what it emitted then is in the conversation: what it emits now is not applied again. It becomes false
-        /// once `next` has run. A layer that pays for what it emits asks this first.
+        /// and the events that it emitted are in the conversation: it may emit them again, and they are not applied
+        /// twice. It becomes false once `next` has run. A layer whose events cost something asks this first.
         ///
         /// ```
         /// use goondan::agent::AgentRequest;

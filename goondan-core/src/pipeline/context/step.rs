@@ -91,9 +91,9 @@ impl StepContext<'_> {
     /// ```
     ///
     /// Text and tool calls are held until the verdict, so that the stream of the turn has nothing of an answer that is
-    /// not kept; reasoning is not. If several layers review, the innermost one is first, and the next one gets what it
-    /// has made of the answer. Prepared answers are reviewed too. A turn that goes on reviews a recorded answer no
-    /// second time.
+    /// not kept; reasoning is not. If several layers review, the innermost one is first, and the next one gets the
+    /// text that it has made of the answer. Prepared answers are reviewed too. A turn that goes on reviews a recorded
+    /// answer no second time.
     ///
     /// A reviewer that fails, panics, or hangs is as the layer: the step fails, or, with `onError: skip`, the answer is
     /// kept, after the time limit of layers if it hangs. A step that is run again starts without reviewers. After
@@ -109,7 +109,7 @@ impl StepContext<'_> {
 
     /// Sets a reviewer of the answer of this step, as [`review_answer`](Self::review_answer) does, without holding the
     /// stream: pieces of the answer are told before the verdict. If the answer is not kept, the stream has
-    /// `TurnUpdate::Restart` with the reason, and then what it is replaced by.
+    /// `TurnUpdate::Restart` with the reason, and then its replacement.
     // REVIEW-01
     pub fn review_after_streaming(&mut self, reviewer: impl AnswerReviewer) {
         self.review(Reviewer::new(reviewer, true));
@@ -139,7 +139,7 @@ impl StepContext<'_> {
     /// ```
     ///
     /// The text that is stored is the one that was streamed. If several layers transform, the innermost one is first,
-    /// and the next one gets what it returns; reviewers get the whole. Text and reasoning pass the same transformers,
+    /// and the next one gets its output; reviewers get the whole. Text and reasoning pass the same transformers,
     /// part by part; tool calls, files and blocks of the provider pass none. A text or reasoning that changes loses its
     /// data of the provider, such as a signature. Prepared answers are transformed too; a recorded answer is not
     /// transformed again.

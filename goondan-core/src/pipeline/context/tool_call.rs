@@ -69,14 +69,14 @@ impl ToolCallContext<'_> {
 
     /// Lets the call wait until a person, or a program, has decided about a question. Call it before `next`.
     ///
-    /// `next` runs all inner layers as ever, and checks that the step offers the tool and that the arguments fit. Then the
-    /// call is not run: its result [waits](crate::ToolCallResult::is_waiting), and the turn is suspended, on the disk,
-    /// for as long as it takes. `Instance::decide` goes on with it. The model is not asked again, and the layers run
-    /// again: now [`ToolCallContext::decision`] returns what was decided.
+    /// `next` runs all inner layers as ever, and checks that the step offers the tool and that the arguments fit.
+    /// Then the call is not run: its result [waits](crate::ToolCallResult::is_waiting), and the turn is suspended, on
+    /// the disk, for as long as it takes. `Instance::decide` goes on with it. The model is not asked again, and the
+    /// layers run again: now [`ToolCallContext::decision`] returns the decision.
     ///
-    /// A call that was rejected does not run, whatever its layers do. What was approved runs: if other arguments arrive
-    /// at the tool than those that the person has seen, it is asked once more, and then rejected. A failure of a layer of
-    /// an extension that has asked fails the call, also if its failures are skipped (`onError: skip`).
+    /// A call that was rejected does not run, whatever its layers do. The approved call runs: if other arguments arrive
+    /// at the tool than those that the person has seen, it is asked once more, and then rejected. A failure of a
+    /// layer of an extension that has asked fails the call, also if its failures are skipped (`onError: skip`).
     ///
     /// ```
     /// use goondan::decision::Question;
@@ -111,19 +111,19 @@ impl ToolCallContext<'_> {
         }
     }
 
-    /// Returns whether a layer around this one has asked about the call, now or before the call waited. Then a person will
-    /// read what [`ToolCallContext::show`] adds.
+    /// Returns whether a layer around this one has asked about the call, now or before the call waited. Then a person
+    /// will read the lines of [`ToolCallContext::show`].
     // ASK-03
     pub fn is_asked(&self) -> bool {
         self.host.is_asked()
     }
 
-    /// Shows more about the call to those who decide about it, such as the difference of the file that it would write. It
-    /// changes nothing if no layer around this one [has asked](ToolCallContext::is_asked).
+    /// Shows more about the call to those who decide about it, such as the difference of the file that it would
+    /// write. It changes nothing if no layer around this one [has asked](ToolCallContext::is_asked).
     ///
-    /// It is a part of what is approved: if a layer shows something else when the call goes on, the call is asked about
-    /// again. Secrets in it are masked, and it is shortened as by [`EventsApi::show`](crate::EventsApi::show); of more than
-    /// 8, the first ones are shown.
+    /// It is a part of the approval: if a layer shows something else when the call goes on, the call is asked about
+    /// again. Secrets in it are masked, and it is shortened as by [`EventsApi::show`](crate::EventsApi::show); of
+    /// more than 8, the first ones are shown.
     ///
     /// ```
     /// use goondan::event::Shown;
@@ -156,8 +156,8 @@ impl ToolCallContext<'_> {
         self.host.show(shown);
     }
 
-    /// Returns the value that was decided about the question of this function, `None` before that. The function asks for
-    /// it also when the call goes on: an approved call whose asker did not read its decision is rejected.
+    /// Returns the value that was decided about the question of this function, `None` before that. The function asks
+    /// for it also when the call goes on: an approved call whose asker did not read its decision is rejected.
     ///
     /// # Errors
     /// `E_TOOL_REJECTED` when it was decided that the call does not run: `?` returns it, and the model reads it.
@@ -176,7 +176,7 @@ impl ToolCallContext<'_> {
         decided(self.decisions()?, Some(name))
     }
 
-    /// Returns what was decided about the questions of this function, for a linkage.
+    /// Returns the decisions about the questions of this function, for a linkage.
     ///
     /// # Errors
     /// When a host of an older version does not know.

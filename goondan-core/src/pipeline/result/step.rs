@@ -95,7 +95,7 @@ pub enum StepStatus {
     /// The step failed, and a middleware recovered.
     Failed,
     /// Tool calls of the step wait for decisions. The turn is suspended, whatever layers return, and the layers run
-    /// again around the whole step when it goes on: what they emit now is dropped.
+    /// again around the whole step when it goes on: the events that they emit now are dropped.
     // ASK-01
     Suspended,
     /// A status that this version does not know.
@@ -169,7 +169,7 @@ impl StepResult {
     }
 
     /// Makes the turn continue with another step, even if the model has given its final answer, or end with this one.
-    /// The answer stays in the conversation, so append what the model is to do next:
+    /// The answer stays in the conversation, so append an instruction for the model:
     ///
     /// ```
     /// use goondan::prelude::*;
@@ -293,12 +293,12 @@ pub trait StepResultExt {
     fn repair(repair: Repair, model_call: &ModelCall) -> Self;
     /// The result of a step whose calls wait for decisions.
     fn suspended(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self;
-    /// Checks what middlewares have put into the metadata.
+    /// Checks the metadata, into which middlewares have put values.
     ///
     /// # Errors
     /// `E_VALUE_DEPTH` with the place.
     fn check_metadata(&self) -> crate::Result<()>;
-    /// Returns what was wrong with the answer, if the model is asked again.
+    /// Returns the fault of the answer, if the model is asked again.
     fn asks_again(&self) -> Option<&Repair>;
 }
 

@@ -183,7 +183,7 @@ impl ToolCallResult {
     }
 
     /// Returns the error, if the call ended with one. If the tool said that it failed, the code is `E_TOOL_FAILED`, and
-    /// the message is what it answered.
+    /// the message is its answer.
     pub fn error(&self) -> Option<&ToolError> {
         match self.outcome() {
             Outcome::Output(_) | Outcome::Other(_) => None,
@@ -199,7 +199,7 @@ impl ToolCallResult {
         self.error().is_some_and(|error| error.code.as_deref() == Some(ErrorCode::TOOL_WAITING.as_str()))
     }
 
-    /// Returns what the tool answered, unless the call ended in another way.
+    /// Returns the answer of the tool, unless the call ended in another way.
     pub fn to_reply(&self) -> Option<ToolReply> {
         self.to_outcome().ok().filter(|_| self.status() != ToolCallStatus::Other)
     }
@@ -221,8 +221,8 @@ impl ToolCallResult {
         self.data.get_mut().set(Err(error.into().masked()));
     }
 
-    /// Returns what the model is sent: text as text, other output as JSON, a reply as it is, an error with code, remedy
-    /// and help page.
+    /// Returns the text that the model is sent: text as text, other output as JSON, a reply as it is, an error with
+    /// code, remedy and help page.
     pub fn to_tool_output(&self) -> ToolOutput {
         match self.to_outcome() {
             Ok(reply) => reply.into_output(),
@@ -349,7 +349,7 @@ impl ToolError {
         message.len() + [code, suggestion, help_url].into_iter().flatten().map(String::len).sum::<usize>()
     }
 
-    /// Returns an error that is too large without what is.
+    /// Returns an error that is too large without its large parts.
     #[cold]
     fn within(&self, limit: &ReplyLimit<'_>) -> Self {
         let mut error = Self::new("");
@@ -399,12 +399,12 @@ pub trait ToolCallResultExt {
     fn copy(&self) -> Self;
     /// Returns the result of a tool call in this binary.
     fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self;
-    /// Says that the extension `by` has prepared what the call ended with.
+    /// Says that the extension `by` has prepared the outcome of the call.
     fn set_prepared_by(&mut self, by: ExtensionName);
     /// Cuts the message of the error, if there is one, to `limit` characters.
     // F-TOOL
     fn cut_error(&mut self, limit: usize);
-    /// Replaces what is too large by an excerpt.
+    /// Replaces a reply that is too large by an excerpt.
     // SIZE-01
     fn keep_within(&mut self, limit: &ReplyLimit<'_>);
     /// Returns whether the tool said that it failed.

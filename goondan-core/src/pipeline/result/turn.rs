@@ -66,7 +66,7 @@ pub enum FinishReason {
     TextResponse,
     /// The limit of steps was reached.
     MaxSteps,
-    /// The limit of tokens cut the answer off. What had been said is the answer.
+    /// The limit of tokens cut the answer off. The answer is the part before the cut.
     Length,
     /// The turn failed, and a middleware recovered with an answer.
     Error,

@@ -27,7 +27,7 @@ impl<'a> DeltaSink<'a> {
         Self(Some(receive))
     }
 
-    /// Returns whether pieces are received. If not, a model may leave out what it does to make them.
+    /// Returns whether pieces are received. If not, a model may leave out the work of making them.
     pub fn wanted(&self) -> bool {
         self.0.is_some()
     }

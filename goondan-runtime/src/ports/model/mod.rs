@@ -41,7 +41,7 @@ pub trait Model: Send + Sync + 'static {
     fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: DeltaSink<'a>)
     -> BoxFuture<'a, Result<ModelResponse>>;
 
-    /// Returns what is known of the model. Middlewares read it, for example to compact a conversation in time.
+    /// Returns facts about the model. Middlewares read it, for example to compact a conversation in time.
     fn info(&self) -> ModelInfo {
         ModelInfo::default()
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use goondan_core::ErrorCode;
 
-/// Collects what a provider finds in a config.
+/// Collects the findings of a provider in a config.
 ///
 /// Settings are named by JSON pointers into the config, such as `/timeouts/idleMs`; the empty one means all of it.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds an error: the model cannot be used. `remedy` says what the author can do about it.
+    /// Adds an error: the model cannot be used. `remedy` is for the author.
     pub fn error(&mut self, setting: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) {
         self.add(Finding::error(ErrorCode::CONFIG_SCHEMA, setting, message, remedy));
     }
@@ -56,7 +56,7 @@ impl Findings {
         self.variables.push(name.into());
     }
 
-    /// Iterates over what was found.
+    /// Iterates over the findings.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.found.iter()
     }

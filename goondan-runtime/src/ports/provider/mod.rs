@@ -1,4 +1,4 @@
-//! Providers of models: what a bundle can name as `provider`, registered by the crates that are linked into a program.
+//! Providers of models: the values of `provider` in a bundle, registered by the crates that are linked into a program.
 
 mod cassette;
 mod finding;
@@ -65,8 +65,8 @@ pub trait ModelProvider: 'static {
     /// The members of `spec` besides `provider` and `record`. The documentation of its fields is shown by editors.
     type Config: DeserializeOwned + JsonSchema;
 
-    /// Reports what the schema cannot say, and the files that the model reads. It has no key and no network, and must
-    /// not change anything.
+    /// Reports faults that the schema cannot find, and the files that the model reads. It has no key and no network,
+    /// and must not change anything.
     ///
     /// When a bundle is checked, text from the environment is not known, and `config` has other text instead. Findings
     /// at such a setting are left out. When agents are built, the check runs again with the right text.
@@ -140,7 +140,7 @@ impl<'a> ProviderContext<'a> {
         Self { root, model, cassettes: None }
     }
 
-    /// Returns the context of a program that decides what models do with their cassettes.
+    /// Returns the context of a program that decides whether models record or play their cassettes.
     #[must_use]
     pub fn with_cassettes(self, cassettes: Option<CassetteMode>) -> Self {
         Self { cassettes, ..self }
@@ -156,8 +156,8 @@ impl<'a> ProviderContext<'a> {
         self.model
     }
 
-    /// Returns what the model does with its cassette, if the program decides that, and not the settings of the model.
-    /// Models without cassettes ignore it.
+    /// Returns the use that the model makes of its cassette, if the program decides that, and not the settings of the
+    /// model. Models without cassettes ignore it.
     pub fn cassettes(&self) -> Option<CassetteMode> {
         self.cassettes
     }
@@ -357,7 +357,7 @@ fn build<P: ModelProvider>(config: Value, at: &ProviderContext<'_>) -> Result<Bo
     P::build(read::<P>(config)?, at)
 }
 
-/// Returns a schema of objects without unknown members, unless `schema` says itself what they may be.
+/// Returns a schema of objects without unknown members, unless `schema` itself says something of them.
 fn closed(schema: Value) -> Value {
     let Value::Object(mut keywords) = schema else { return schema };
     if keywords.get("type").is_some_and(|name| name == "null") {

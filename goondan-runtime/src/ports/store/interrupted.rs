@@ -85,12 +85,12 @@ impl Interrupted {
     }
 }
 
-/// A record of an open turn, for stores that keep what a [`Journal`](super::Journal) is told one by one.
+/// A record of an open turn, for stores that keep the records of a [`Journal`](super::Journal) one by one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TurnRecord {
-    /// A message event, and what emitted it if it is no fact.
+    /// A message event, and its emitter if it is no fact.
     Event(MessageEvent, Option<EmittedBy>),
     /// A call has started that must not run twice.
     Started(ToolCallId),
@@ -108,8 +108,8 @@ pub enum TurnRecord {
 
 /// Facts about an open turn beside its message events. [`Interrupted::add`] makes them of the records of a turn.
 ///
-/// A *fact* is what the runtime itself has noted: a message event that no layer emitted, something that was reached, a
-/// call that started. A turn that goes on keeps everything up to the newest fact; what layers emitted after that is
+/// A *fact* is a note of the runtime itself: a message event that no layer emitted, something that was reached, a
+/// call that started. A turn that goes on keeps everything up to the newest fact; the events of layers after that are
 /// taken back, because they run again.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -143,8 +143,8 @@ pub enum EmittedBy {
     Turn(ExtensionName),
     /// A layer of the step that ran.
     Step(ExtensionName),
-    /// The runtime: what the model had said of an answer when the conversation was closed. A turn that goes on asks for
-    /// the answer again.
+    /// The runtime: the part of an answer that the model had said when the conversation was closed. A turn that goes
+    /// on asks for the answer again.
     Partial,
     /// The runtime, which takes the conversation back: that happens as a whole, or if the turn is interrupted, not at
     /// all.
@@ -187,7 +187,7 @@ pub enum Reached {
     /// The answer of the model is not used: it is asked again in the next step.
     // REVIEW-01
     AskedAgain(Box<AskedAgain>),
-    /// A call ended with an error: the next message event is what the model reads of it.
+    /// A call ended with an error: the next message event has the text of it for the model.
     #[non_exhaustive]
     Failed {
         /// The call.
@@ -267,7 +267,7 @@ impl Reached {
 }
 
 impl Facts {
-    /// Takes in the message event with this index, and what emitted it if it is no fact.
+    /// Takes in the message event with this index, and its emitter if it is no fact.
     #[inline]
     pub fn event(&mut self, index: usize, by: Option<&EmittedBy>) {
         match by {
@@ -325,7 +325,7 @@ impl Facts {
         self.decisions.push(decision);
     }
 
-    /// Returns a copy of what is known of questions, and of nothing else.
+    /// Returns a copy of the questions and decisions, without the rest.
     pub(crate) fn of_questions(&self) -> Self {
         Self { waits: self.waits.clone(), decisions: self.decisions.clone(), ..Self::default() }
     }
@@ -366,12 +366,12 @@ impl Facts {
         open
     }
 
-    /// Returns what was decided about a question.
+    /// Returns the decision about a question.
     pub fn answer(&self, wait: &Wait, asked: &AskedQuestion) -> Option<&Decision> {
         Self::answer_in(&self.decisions, wait, asked)
     }
 
-    /// Returns what was decided about a question: the first decision after it was asked counts.
+    /// Returns the decision about a question: the first decision after it was asked counts.
     // ASK-02
     pub(crate) fn answer_in<'d>(decisions: &'d [Decision], wait: &Wait, asked: &AskedQuestion) -> Option<&'d Decision> {
         let mut later = decisions.iter().skip(asked.after).filter(|decision| decision.verdict != Verdict::Withheld);

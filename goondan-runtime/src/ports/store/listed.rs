@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::InstanceId;
 
-/// An instance that a store keeps, and what it is doing.
+/// An instance that a store keeps, and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -109,7 +109,7 @@ impl InstanceQuery {
         self
     }
 
-    /// Sets what the instances do.
+    /// Sets the status of the instances.
     #[must_use]
     pub fn status(mut self, status: InstanceStatus) -> Self {
         self.status = Some(status);
@@ -130,8 +130,8 @@ impl InstanceQuery {
         self
     }
 
-    /// Returns the page of this query from all instances of a store, which are in any order. `status` tells what one is
-    /// doing, and is asked only where that matters.
+    /// Returns the page of this query from all instances of a store, which are in any order. `status` returns whether
+    /// one is doing, and is asked only where that matters.
     pub fn page(
         &self,
         instances: impl IntoIterator<Item = StoredInstance>,

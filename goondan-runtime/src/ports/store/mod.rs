@@ -70,7 +70,7 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Returns the directories in which conversations, files of extensions and what people have agreed to are kept.
+    /// Returns the directories in which conversations, files of extensions and agreements of people are kept.
     /// Tools do not write there for a model, other than in working directories.
     // TREE-01
     fn directories(&self) -> Vec<PathBuf> {
@@ -96,8 +96,9 @@ pub trait Store: Send + Sync + 'static {
         Err(no_shared_state(extension))
     }
 
-    /// Replaces that value by what `change` returns for it, while all other changes of it wait, also those of other
-    /// processes. After a crash it is the old one or the new one. The caller makes no other change inside of `change`.
+    /// Replaces that value by the value that `change` returns for it, while all other changes of it wait, also those
+    /// of other processes. After a crash it is the old one or the new one. The caller makes no other change inside of
+    /// `change`.
     ///
     /// # Errors
     /// The error of `change`, when the value cannot be read or written, and `E_STORE_UNSUPPORTED` in a store without
@@ -112,7 +113,7 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
-/// Returns the error for a store that has no directories; `what` is missing therefore.
+/// Returns the error for a store that has no directories; `what` is the missing thing.
 pub(crate) fn without_directories(what: &str) -> Error {
     Error::new(ErrorCode::STORE_UNSUPPORTED, format!("{what}: conversations are not kept below a state root"))
         .suggest("give the agent a `FileStore`, or in tests `MemoryStore::with_directories`")
@@ -228,7 +229,7 @@ pub trait Journal: Send + Sync {
     fn reached(&mut self, what: &Reached) -> Result<()>;
 
     /// Records state that extensions have set in the running turn. It belongs to the next record that is a fact (see
-    /// [`Facts`]), and is dropped with what comes before that one if there is none.
+    /// [`Facts`]), and is dropped with all that comes before that one if there is none.
     ///
     /// # Errors
     /// When the store cannot record it.
@@ -252,7 +253,7 @@ pub trait Journal: Send + Sync {
     // RESUME-01
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>>;
 
-    /// Records what was decided about calls that wait. Like an event, it may stay in memory until the next flush; the
+    /// Records decisions about calls that wait. Like an event, it may stay in memory until the next flush; the
     /// runtime syncs it before one of them runs.
     ///
     /// # Errors

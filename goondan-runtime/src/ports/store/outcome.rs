@@ -164,7 +164,7 @@ impl EndedTurn {
     }
 }
 
-/// A digest of what an event asks for: its type, its text and files, its source, its principal and its metadata. Two
+/// A digest of the content of an event: its type, its text and files, its source, its principal and its metadata. Two
 /// events with one id and different digests are not the same event. It is written as 16 hexadecimal digits.
 // ONCE-01
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -65,7 +65,7 @@ impl CallJournal<'_> {
         self.facts.decisions.len()
     }
 
-    /// Syncs what is recorded to the disk.
+    /// Syncs the records to the disk.
     pub(in crate::turn) async fn sync(&mut self) -> Result<()> {
         let synced = self.journal.flush(Durability::Synced).await;
         synced.inspect_err(|error| note_unavailable(self.unavailable, error))

@@ -20,7 +20,7 @@ impl JournaledConversation {
         !self.facts.waits.is_empty()
     }
 
-    /// Returns what was decided about a call, for the metadata of its result; without the values, which questions expect.
+    /// Returns the decisions about a call, for the metadata of its result; without the values, which questions expect.
     pub(in crate::turn) fn decisions_about(&self, call: &ToolCallId) -> Option<Value> {
         let wait = self.facts.waits.iter().find(|wait| wait.call == *call)?;
         let decisions = wait.questions.iter().filter_map(|asked| self.facts.answer(wait, asked));
@@ -39,8 +39,8 @@ impl JournaledConversation {
         Some(told.collect())
     }
 
-    /// Takes in the calls of the step that wait, and the state at this moment. The turn is suspended when its layers have
-    /// returned: what they make of it is not used.
+    /// Takes in the calls of the step that wait, and the state at this moment. The turn is suspended when its layers
+    /// have returned: their own result is not used.
     pub(in crate::turn) fn wait_for(&mut self, waits: Vec<Wait>) {
         self.suspending = Some(waits);
         if let Some(taken) = self.states.take_unrecorded() {
@@ -164,12 +164,12 @@ impl JournaledConversation {
         self.take(decisions).await.map(|()| true)
     }
 
-    /// Lets another event have its turn, if the open one waits: rejects its calls and closes it, if all questions say that
-    /// an input does so.
+    /// Lets another event have its turn, if the open one waits: rejects its calls and closes it, if all questions say
+    /// that an input does so.
     ///
     /// # Errors
-    /// `E_INSTANCE_SUSPENDED` with the waits if one of them does not say so, if the event is no input of a person, or was
-    /// made before the question; the errors of the store.
+    /// `E_INSTANCE_SUSPENDED` with the waits if one of them does not say so, if the event is no input of a person, or
+    /// was made before the question; the errors of the store.
     pub(crate) async fn make_way(&mut self, event: &AgentEvent) -> Result<()> {
         if !self.is_waiting() {
             return Ok(());

@@ -44,7 +44,7 @@ pub(crate) enum Standing {
 }
 
 impl JournaledConversation {
-    /// Returns what `event` is to this conversation.
+    /// Returns the relation of `event` to this conversation.
     ///
     /// # Errors
     /// `E_EVENT_REUSED` when an earlier event has its id and another input; the errors of the store.
@@ -150,7 +150,7 @@ impl JournaledConversation {
         Err(error)
     }
 
-    /// Goes on with the open turn: takes back what was said and set after its newest fact.
+    /// Goes on with the open turn: takes back all that was said and set after its newest fact.
     // RESUME-01
     pub(crate) async fn go_on(&mut self) -> Result<()> {
         self.is_back();

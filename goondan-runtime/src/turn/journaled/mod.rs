@@ -219,8 +219,8 @@ impl JournaledConversation {
         error
     }
 
-    /// Records what the model had said of an answer in a turn that was interrupted, so that it is kept if the turn is
-    /// closed when the conversation is open again. It is no fact: a turn that goes on takes it back.
+    /// Records the part of an answer that the model had said in a turn that was interrupted, so that it is kept if
+    /// the turn is closed when the conversation is open again. It is no fact: a turn that goes on takes it back.
     // RESUME-01
     pub(crate) async fn keep_partial(&mut self) -> Result<()> {
         let Some(open) = self.open_turn.as_ref().filter(|open| open.ended.is_none()) else { return Ok(()) };
@@ -292,18 +292,18 @@ impl JournaledConversation {
         self.telling.tell_again(&self.conversation, held_from);
     }
 
-    /// Tells what is said only when the layers of the step have approved its answer.
+    /// Tells new messages only when the layers of the step have approved its answer.
     pub(super) fn hold_messages(&mut self) {
         self.telling.hold();
     }
 
-    /// Tells what was held.
+    /// Tells the held messages.
     #[inline]
     pub(super) fn release_messages(&mut self) {
         self.telling.release(&self.conversation);
     }
 
-    /// Takes in a request to a model, and computes what it keeps of the one before.
+    /// Takes in a request to a model, and computes its common beginning with the one before.
     pub(super) fn sent<'e>(
         &mut self,
         asked: &Asked<'_>,
@@ -312,13 +312,13 @@ impl JournaledConversation {
         self.prefixes.sent(asked, (&self.conversation, &self.orphans), edits);
     }
 
-    /// Returns what a request leaves out because a provider has refused it, if there is something.
+    /// Returns the files that a request leaves out because a provider has refused it, if there is something.
     #[inline]
     pub(super) fn left_out(&mut self) -> Option<Box<LeftOut>> {
         if self.has_refused_files { LeftOut::known(&self.conversation) } else { None }
     }
 
-    /// Keeps what has come of a request that left files out.
+    /// Keeps the outcome of a request that left files out.
     #[cold]
     pub(super) fn keep_left_out(&mut self, left_out: &LeftOut, was_accepted: bool) -> Result<()> {
         self.has_refused_files = !was_accepted;
@@ -401,9 +401,9 @@ impl JournaledConversation {
         self.end_turn(&outcome).await
     }
 
-    /// Ends the open turn, if any: keeps what the model had said of an answer, answers the unanswered calls, commits
-    /// the turn with the changed state, and folds it. For each unanswered call, the model reads whether it may be
-    /// repeated.
+    /// Ends the open turn, if any: keeps the part of an answer that the model had said, answers the unanswered calls,
+    /// commits the turn with the changed state, and folds it. For each unanswered call, the model reads whether it
+    /// may be repeated.
     pub(crate) async fn end_turn(&mut self, outcome: &TurnOutcome) -> Result<()> {
         let Some(turn) = self.open_turn.as_ref().map(|open| open.id.clone()) else { return Ok(()) };
         self.is_back();

@@ -45,7 +45,7 @@ pub(super) fn is_rewind(event: &AgentEvent) -> bool {
 }
 
 impl JournaledConversation {
-    /// Returns what is taken back. Messages that stand for others stay.
+    /// Returns the messages that are taken back. Messages that stand for others stay.
     ///
     /// # Errors
     /// `E_REWIND` if the conversation has no such turn, or not all of its messages any more.
@@ -58,7 +58,7 @@ impl JournaledConversation {
                 turns.push(turn);
             }
         }
-        // What stands for messages of a turn stands for those of all turns before it.
+        // A message that stands for those of a turn stands for those of all turns before it.
         let standing = self.conversation.messages().filter_map(|message| message.stands_for());
         let earliest = standing.filter_map(|newest| turns.iter().position(|turn| **turn == newest)).max().unwrap_or(0);
         let keep = match back {
@@ -95,7 +95,7 @@ impl JournaledConversation {
         self.end_turn(&TurnOutcome::rewind(info.input.id.clone(), rewound.turns.clone())).await
     }
 
-    /// Takes back what a turn removed that was to take the conversation back, and was interrupted.
+    /// Restores the messages that a turn removed that was to take the conversation back, and was interrupted.
     pub(super) async fn give_up_rewind(&mut self) -> Result<()> {
         if self.facts.emitted.iter().any(|(_, by)| *by == EmittedBy::Rewind) {
             self.go_on().await?;

@@ -11,16 +11,16 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::server::{Asked, Elicitation, ElicitationKind, Response, Said, secret_field, with_defaults};
 
-/// Hears what the server says while `answer` is waited for.
+/// Hears the server while `answer` is waited for.
 pub(super) async fn hearing<T>(ctx: &ToolContext<'_>, mut heard: Receiver<Said>, answer: impl Future<Output = T>) -> T {
     let mut answer = pin!(answer);
     loop {
         let said = tokio::select! {
-            // What was said before the answer is told before it.
+            // News from before the answer are told before it.
             biased;
             Some(said) = heard.recv() => said,
             answer = &mut answer => {
-                // It may have come since `heard` was looked at, and what was said before it too.
+                // It may have come since `heard` was looked at, and news from before it too.
                 while let Ok(said) = heard.try_recv() {
                     tell(ctx, said);
                 }
@@ -39,7 +39,7 @@ pub(super) async fn hearing<T>(ctx: &ToolContext<'_>, mut heard: Receiver<Said>,
     }
 }
 
-/// Tells what a server says of a call. Returns what it asks.
+/// Tells the news of a server about a call. Returns its questions.
 fn tell(ctx: &ToolContext<'_>, said: Said) -> Option<Asked> {
     match said {
         Said::Progress { done, total, text } => ctx.progress(done, total, &visible(&text)),

@@ -46,14 +46,14 @@ pub(crate) struct Call {
     pub(crate) api: ExtensionApi,
 }
 
-/// Answers the tools for what is not a tool at the server.
+/// Answers the tools for things that are no tools at the server.
 // PATTERN-MCP-10
 pub(crate) struct Extra {
     pub(crate) server: ConfiguredServer,
     pub(crate) kind: ExtraTool,
 }
 
-/// A tool for what is not a tool at the server.
+/// A tool for things that are no tools at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExtraTool {
     ListResources,

@@ -61,7 +61,7 @@ fn cut(ctx: &ToolContext<'_>, text: String, limit: usize) -> Result<String> {
         return Ok(text);
     }
     let file = NumberedFile::new(ctx.workdir()?, ["mcp", ctx.call_id().as_str()], "txt");
-    // The server has done its work: what does not fit is lost, and the call does not fail.
+    // The server has done its work: the part that does not fit is lost, and the call does not fail.
     let place = match file.within(ctx.max_output_bytes()).write(text.as_bytes()) {
         Ok(path) => Place::File(path),
         Err(error) => Place::Lost(error.to_string()),

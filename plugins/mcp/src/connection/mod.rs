@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// Starts the server if it does not run, and knows then what it offers.
+    /// Starts the server if it does not run, and knows its offers then.
     ///
     /// # Errors
     /// `E_MCP_START`, `E_MCP_TIMEOUT`, `E_MCP_DOWN`.

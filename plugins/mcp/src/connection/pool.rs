@@ -11,12 +11,13 @@ use goondan_lock::Lock;
 use super::Connection;
 use crate::config::{Attach, Protocol, Scope, Sizes, Transport};
 
-/// All connections, by what must be the same for two conversations to share one. A library has a pool of its own.
+/// All connections, by the settings that must be the same for two conversations to share one. A library has a pool of
+/// its own.
 static POOL: LazyLock<Lock<HashMap<String, Weak<Connection>>>> = LazyLock::new(Lock::default);
 
 /// Returns the connection for an extension: a new one, or one that exists.
 ///
-/// Only what is in the key decides: an extension that is created again with other tools finds its connection.
+/// The key alone decides: an extension that is created again with other tools finds its connection.
 ///
 /// # Errors
 /// `E_EXT_CONFIG` when the transport cannot be used.

@@ -33,7 +33,7 @@ pub(crate) struct Offers {
 #[derive(Default)]
 pub(crate) struct Listing {
     announced: Arc<Announced>,
-    /// The announcements that were there when the server was last asked what it offers.
+    /// The announcements that were there when the server was last asked for its offers.
     asked: watch::Sender<u64>,
     offers: RwLock<Arc<Offers>>,
     /// The number of times that `offers` was set.
@@ -65,7 +65,7 @@ impl Listing {
         self.revision.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Asks the server what it offers.
+    /// Asks the server for its offers.
     pub(crate) async fn ask(&self, client: &Client, limit: Duration) -> Result<()> {
         let announced = *self.announced.borrow();
         let asked = match timeout(limit, self.fetch(client)).await {
@@ -125,7 +125,7 @@ impl Listing {
         }
     }
 
-    /// Asks the server after each announcement, as long as the future is polled. What it offered before stays if it
+    /// Asks the server after each announcement, as long as the future is polled. Its earlier offers stay if it
     /// does not answer.
     async fn follow(&self, client: &Client) {
         let mut announced = self.announced.subscribe();

@@ -54,7 +54,7 @@ impl Tools {
         offered.map(|Known { tool, .. }| (tool.name.clone(), tool.digest.clone())).collect()
     }
 
-    /// Registers what is new or different in `offers`. What cannot be registered is left out with a warning.
+    /// Registers the new and different ones of `offers`. One that cannot be registered is left out with a warning.
     pub(crate) fn update(
         &mut self,
         offers: &Offers,

@@ -15,7 +15,7 @@ pub(crate) struct Tool {
     pub(crate) read_only: bool,
     /// The server says that two calls have the effect of one.
     pub(crate) idempotent: bool,
-    /// Of everything that the server says, with what a reader would not see.
+    /// The whole text of the server, with characters that a reader would not see.
     pub(crate) digest: String,
 }
 

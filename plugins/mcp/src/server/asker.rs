@@ -10,8 +10,8 @@ use super::protocol::service::RequestContext;
 use super::protocol::{self, RoleClient};
 use super::running::{Response, RunningCalls};
 
-/// Lets the person answer what a server asks while a call runs. It has no other capability: a server that wants to ask the
-/// model of the agent gets no answer.
+/// Lets the person answer the questions of a server while a call runs. It has no other capability: a server that
+/// wants to ask the model of the agent gets no answer.
 pub(super) struct Asker {
     /// The version that a handshake proposes.
     pub(super) version: ProtocolVersion,

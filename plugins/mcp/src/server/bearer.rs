@@ -42,7 +42,7 @@ impl Bearer {
         let Some((_, api)) = user else { return Ok(()) };
         match get_access_token(&api, &self.wanted).await {
             Err(error) if *error.code() == *code::AUTHORIZATION_REQUIRED => Err(error),
-            // The first request says what is wrong.
+            // The first request shows the fault.
             _ => Ok(()),
         }
     }

@@ -1,11 +1,11 @@
-//! JSON of a server without what a reader would not see.
+//! JSON of a server without characters that a reader would not see.
 
 use std::borrow::Cow;
 
 use goondan::{Map, Value};
 use goondan_text::visible;
 
-/// Removes what a reader would not see from all texts in a value.
+/// Removes characters that a reader would not see from all texts in a value.
 pub(super) fn make_visible(value: &mut Value) {
     match value {
         Value::String(text) => {

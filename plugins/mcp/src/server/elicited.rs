@@ -67,7 +67,7 @@ pub(super) async fn ask(caller: &Caller, elicitation: Elicitation) -> Response {
     }
 }
 
-/// Answers what a server needs to know before it goes on with a call.
+/// Answers the questions of a server before it goes on with a call.
 ///
 /// # Errors
 /// `E_MCP_UNSUPPORTED` when it needs something else than answers of a person.
@@ -96,7 +96,8 @@ fn unsupported(what: impl std::fmt::Display) -> Failure {
 const SECRETS: [&str; 9] =
     ["password", "passphrase", "passwort", "secret", "api key", "apikey", "access token", "private key", "credit card"];
 
-/// Returns the field of a form that asks for a secret, which the protocol forbids: it would pass the server in plain text.
+/// Returns the field of a form that asks for a secret, which the protocol forbids: it would pass the server in plain
+/// text.
 pub(crate) fn secret_field(schema: &Value) -> Option<String> {
     let properties: &Map<String, Value> = schema.get("properties")?.as_object()?;
     let is_secret = |text: &str| {
@@ -111,7 +112,7 @@ pub(crate) fn secret_field(schema: &Value) -> Option<String> {
     properties.iter().find(|field| asks(*field)).map(|(name, _)| name.clone())
 }
 
-/// Adds the defaults of a form to what was filled in.
+/// Adds the defaults of a form to the filled-in values.
 pub(crate) fn with_defaults(schema: &Value, mut content: Map<String, Value>) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {

@@ -23,8 +23,9 @@ const LONGEST_LINE: usize = 2000;
 /// handled can be overtaken by the answer that the server sent after one.
 pub(crate) type Announced = watch::Sender<u64>;
 
-/// A transport that counts the announcements among the messages that are read from it, and passes on what the server
-/// says of itself and of calls. Here, because the tasks of `rmcp` in which notifications are handled can be overtaken.
+/// A transport that counts the announcements among the messages that are read from it, and passes on the words that
+/// the server says of itself and of calls. Here, because the tasks of `rmcp` in which notifications are handled can
+/// be overtaken.
 pub(super) struct Hearing<T> {
     pub(super) inner: T,
     pub(super) announced: Arc<Announced>,

@@ -1,6 +1,6 @@
-//! Finds the parts of a JSON text without reading them, so that what is too large is never read.
+//! Finds the parts of a JSON text without reading them, so that a part that is too large is never read.
 //!
-//! A text that is not JSON has any parts: what reads one of them finds out.
+//! A text that is not JSON has any parts: the reader of one of them finds out.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(crate) enum Excess {
 /// Checks that a text has at most `limit` bytes, with at least 64 for each value, and is not nested too deeply.
 ///
 /// # Errors
-/// What there is too much of.
+/// The thing of which there is too much.
 pub(crate) fn check(text: &[u8], limit: usize) -> Result<(), Excess> {
     let (mut values, mut depth, mut deepest, mut at) = (1, 0_usize, 0, 0);
     while let Some(byte) = text.get(at) {

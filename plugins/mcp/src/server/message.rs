@@ -16,7 +16,7 @@ pub(crate) type Message = RxJsonRpcMessage<RoleClient>;
 
 /// The code of the errors that take the place of answers that cannot be read. The protocol has others.
 const UNREADABLE: ErrorCode = ErrorCode(i32::MIN);
-/// The member of the metadata of a list that says what is missing in it.
+/// The member of the metadata of a list that names the missing part of it.
 const ABRIDGED: &str = "ai.goondan/abridged";
 /// The longest other member of a list, such as the cursor of its next page.
 const LONGEST_MEMBER: usize = 4096;
@@ -36,7 +36,7 @@ pub(crate) fn read(text: &[u8], sizes: &Sizes) -> Option<Message> {
     error(id(text), &unreadable)
 }
 
-/// Returns a message without what its lists say too much.
+/// Returns a message with the allowed length of its lists.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -63,7 +63,7 @@ pub(crate) fn abridged<'a>(text: &'a [u8], sizes: &Sizes) -> Result<Cow<'a, [u8]
     Ok(Cow::Owned(message))
 }
 
-/// Returns the error that takes the place of an answer, for a request with an id. Its message says what the answer is.
+/// Returns the error that takes the place of an answer, for a request with an id. Its message describes the answer.
 pub(crate) fn error(id: Option<RequestId>, reason: &str) -> Option<Message> {
     Some(JsonRpcMessage::error(ErrorData::new(UNREADABLE, reason.to_owned(), None), Some(id?)))
 }
@@ -107,7 +107,7 @@ pub(crate) fn id_at_end(end: &[u8]) -> Option<RequestId> {
 #[derive(Debug, Default, serde::Deserialize, serde::Serialize)]
 #[serde(default)]
 pub(crate) struct Abridged {
-    /// The bytes of what is in the list.
+    /// The bytes of the entries of the list.
     pub(crate) bytes: usize,
     /// The items that are not in it, for the user.
     pub(crate) left_out: Vec<String>,
@@ -120,7 +120,7 @@ impl Abridged {
     }
 }
 
-/// A list of what a server offers.
+/// A list of the offers of a server.
 #[derive(Clone, Copy)]
 enum List {
     Tools,
@@ -161,7 +161,7 @@ impl List {
     }
 }
 
-/// Returns a result with lists, without what they say too much.
+/// Returns a result with lists, with their allowed length.
 fn result(text: &[u8], sizes: &Sizes) -> Vec<u8> {
     let (mut result, mut abridged) = (Object::default(), Abridged::default());
     for (name, value) in members(text) {

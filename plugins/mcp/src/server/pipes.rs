@@ -14,7 +14,7 @@ use crate::config::Sizes;
 /// The length of each end of a line that is too long that is kept, to find which request it answers.
 const END: usize = 1024;
 
-/// A transport like the one of `rmcp`, which writes to the pipe, but with a limit for what is read: a line that is too
+/// A transport like the one of `rmcp`, which writes to the pipe, but with a limit for reading: a line that is too
 /// long, or cannot be read, is the answer to its request, and not lost.
 pub(super) struct Pipes<R, W: AsyncWrite> {
     read: BufReader<R>,

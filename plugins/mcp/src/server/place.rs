@@ -123,7 +123,7 @@ impl Program {
             },
             () = sleep_until(limit) => format!("did not shake hands within {connect:?}"),
         };
-        // What it started may hold its standard error open.
+        // Its own children may hold its standard error open.
         drop(process);
         Err(Error::new(failure::START, format!("the MCP server `{name}` {problem}; {}", stderr.last_words().await)))
     }

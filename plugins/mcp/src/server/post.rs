@@ -65,7 +65,7 @@ impl Post {
                 let events = Events::of(response, id, sizes);
                 Ok(StreamableHttpPostResponse::Sse(Box::pin(events), session_of_answer))
             }
-            // Some servers answer so to what needs no answer.
+            // Some servers answer so to messages that need no answer.
             status if status.is_success() && id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             status if status.is_success() && content_type.starts_with(JSON_MIME_TYPE) => {
                 match answer(response, id, &sizes).await? {
@@ -106,7 +106,7 @@ async fn body(mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, F
     Ok(Some(body))
 }
 
-/// Returns what a response says that is no success.
+/// Returns the message of a response that is no success.
 async fn refusal(
     response: Response,
     message: &ClientJsonRpcMessage,

@@ -85,7 +85,7 @@ impl Stderr {
         Self { lines, reader }
     }
 
-    /// Returns what the process wrote last, as part of a sentence. To be called when it has ended.
+    /// Returns the last output of the process, as part of a sentence. To be called when it has ended.
     pub(crate) async fn last_words(mut self) -> String {
         // A process that left the group of the server may hold the pipe open.
         let _ = timeout(REST, &mut self.reader).await;

@@ -1,4 +1,4 @@
-//! The calls that run at a server, and what the server says of them meanwhile: their progress, and questions to the
+//! The calls that run at a server, and the news of the server about them: their progress, and questions to the
 //! person.
 // ASK-04
 
@@ -81,7 +81,7 @@ pub(crate) struct RunningCall {
     number: u64,
 }
 
-/// The one that calls a tool, and hears what the server says of that.
+/// The one that calls a tool, and hears the news of the server about that.
 pub(crate) struct Caller {
     /// The conversation of the call.
     pub(crate) conversation: String,
@@ -127,8 +127,8 @@ impl RunningCalls {
         self.tell(Said::Asked(Asked { elicitation, answer })).then_some(answered)
     }
 
-    /// Says something to the conversation whose calls run. A server does not say which call it is about: false if calls of
-    /// several conversations run, or none.
+    /// Says something to the conversation whose calls run. A server does not say which call it is about: false if
+    /// calls of several conversations run, or none.
     pub(crate) fn tell(&self, said: Said) -> bool {
         let calls = self.0.lock();
         let Some(first) = calls.running.first() else { return false };

@@ -184,7 +184,7 @@ impl Client {
         self.peer.listen(filter).await.ok().map(Subscription)
     }
 
-    /// Returns the tools of the server, and what is missing among them.
+    /// Returns the tools of the server, and the problems with those that are missing.
     pub(crate) async fn tools(&self) -> Result<(Vec<Arc<Tool>>, Vec<String>), Failure> {
         let (mut tools, mut pages) = (Vec::new(), Pages::new(self.sizes));
         if self.info().is_none_or(|info| info.capabilities.tools.is_none()) {
@@ -219,7 +219,7 @@ impl Client {
         Ok((tools, pages.problems))
     }
 
-    /// Returns the resources of the server, and what is missing among them.
+    /// Returns the resources of the server, and the problems with those that are missing.
     pub(crate) async fn resources(&self) -> Result<(Vec<Resource>, Vec<String>), Failure> {
         let (mut resources, mut pages) = (Vec::new(), Pages::new(self.sizes));
         if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
@@ -262,8 +262,8 @@ impl Client {
         Ok(prompts)
     }
 
-    /// Calls a tool. The server is told if the future is dropped. `caller` hears what the server says meanwhile, and
-    /// answers what it needs to know.
+    /// Calls a tool. The server is told if the future is dropped. `caller` hears the server meanwhile, and
+    /// answers its questions.
     // PATTERN-MCP-04, ASK-04
     pub(crate) async fn call(
         &self,
@@ -406,7 +406,7 @@ impl Pages {
         Some(next)
     }
 
-    /// Takes note of a page, and returns whether the list has room for what is on it.
+    /// Takes note of a page, and returns whether the list has room for its entries.
     fn fits(&mut self, meta: Option<MetaObject>, next: Option<String>) -> bool {
         let Abridged { bytes, left_out } = Abridged::of(meta);
         self.problems.extend(left_out);

@@ -30,7 +30,7 @@ struct Event<'a> {
     request_id: Maybe<Text<'a>>,
 }
 
-/// A piece of a block, or what is new of the message.
+/// A piece of a block, or the new members of the message.
 #[derive(Deserialize)]
 struct Delta<'a> {
     #[serde(default, borrow, rename = "type")]
@@ -117,7 +117,7 @@ pub(super) fn event(name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(
 /// The members of a message that are read, or that every message has.
 const KNOWN: [&str; 8] = ["type", "usage", "id", "role", "model", "content", "stop_reason", "stop_sequence"];
 
-/// Notes what an event says about the message beside that: in itself, and in the object `within`.
+/// Notes the other members of an event about the message: in itself, and in the object `within`.
 #[cold]
 fn note(data: &str, within: &str, answer: &mut Answer<'_>) {
     let Ok(Value::Object(mut event)) = serde_json::from_str(data) else { return };

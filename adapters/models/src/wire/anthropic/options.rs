@@ -81,7 +81,7 @@ pub(in crate::wire) fn thinking(model: &str, options: &ModelOptions) -> Thinking
     }
 }
 
-/// Checks what Anthropic cannot do.
+/// Checks for options that Anthropic does not have.
 pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     let refuse = |option, why| Err(refuse_option(Anthropic::API, option, why));
     if options.seed.is_some() {
@@ -90,7 +90,7 @@ pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     check_thinking(Anthropic::API, model, options)
 }
 
-/// Checks what models of Anthropic cannot do, over the interface `api`.
+/// Checks for options that models of Anthropic do not have, over the interface `api`.
 pub(in crate::wire) fn check_thinking(api: &str, model: &str, options: &ModelOptions) -> Result<()> {
     let refuse = |option, why| Err(refuse_option(api, option, why));
     if matches!(options.reasoning.summary, Some(ReasoningSummary::Concise | ReasoningSummary::Detailed)) {
@@ -149,7 +149,7 @@ pub(super) fn settings(
     let provider_tools = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     set_tool_choice(&mut settings, request, provider_tools)?;
     match (container, options.provider.get("container")) {
-        // What else the container has, such as skills.
+        // The rest of the container, such as skills.
         (Some(id), Some(Value::Object(_))) => settings.set_in("container", "id", id.clone()),
         (Some(id), None) => settings.set("container", id.clone()),
         _ => {}

@@ -207,7 +207,7 @@ const CALL: u64 = 4;
 const REASONING_TEXT: u64 = 5;
 const REASONING_SUMMARY: u64 = 6;
 const REASONING_OTHER: u64 = 7;
-/// The number of what has none.
+/// The number of a call without one.
 const UNNUMBERED: u64 = u64::MAX;
 
 /// Reads one event.

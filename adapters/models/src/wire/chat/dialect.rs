@@ -1,6 +1,6 @@
 //! Per-provider differences of chat completions.
 
-/// A provider of chat completions. To add one, add a line to the table, with what differs from
+/// A provider of chat completions. To add one, add a line to the table, with its differences from
 /// [`OPENAI_COMPATIBLE`](Self::OPENAI_COMPATIBLE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {

@@ -113,7 +113,7 @@ impl<'a> Conversation<'a, '_> {
         }
     }
 
-    /// Returns what goes back of a part beside its own members. Many providers share the interface, so it must have
+    /// Returns the members of a part that go back beside its own. Many providers share the interface, so it must have
     /// been made by the same model.
     fn rest(&self, part: &'a Part) -> Option<&'a Map<String, Value>> {
         part.provider().filter(|data| self.request.replays(data)).map(|data| data.rest())
@@ -171,7 +171,7 @@ impl<'a> Conversation<'a, '_> {
         }
     }
 
-    /// Adds what is missing.
+    /// Adds the missing ones.
     fn finish(&mut self) {
         self.add_files();
         let note = |role, text: &'static str| Message { content: vec![Block::Text(text.into())], ..Message::new(role) };

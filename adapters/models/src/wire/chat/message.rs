@@ -82,7 +82,7 @@ impl<'a> Message<'a> {
         !self.content.iter().any(says) && self.calls.is_empty() && self.refusal.is_none()
     }
 
-    /// Adds what the same author said next.
+    /// Adds the next words of the same author.
     pub(super) fn extend(&mut self, more: Self) {
         self.content.extend(more.content);
         self.refusal = more.refusal.or(self.refusal);

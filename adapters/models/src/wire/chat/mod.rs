@@ -19,7 +19,7 @@ use dialect::ToolChoices;
 
 pub use dialect::Dialect;
 
-/// The interface that many providers share: `POST /chat/completions`. What differs is in the [`Dialect`].
+/// The interface that many providers share: `POST /chat/completions`. The differences are in the [`Dialect`].
 #[derive(Clone, Copy, Debug)]
 pub struct Chat {
     dialect: Dialect,

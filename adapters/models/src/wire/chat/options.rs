@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::dialect::{Dialect, Reasoning, ToolChoices};
 use crate::wire::{Encoding, Settings, closed, refuse_option};
 
-/// Checks what the provider cannot do.
+/// Checks for options that the provider does not have.
 pub(super) fn check(dialect: &Dialect, options: &ModelOptions) -> Result<()> {
     let refuse = |option, why| Err(refuse_option(dialect.name, option, why));
     if options.seed.is_some() && dialect.seed.is_none() {

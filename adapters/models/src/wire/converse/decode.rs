@@ -180,7 +180,7 @@ fn begin(index: u64, mut start: Map<String, Value>, answer: &mut Answer<'_>) {
     let is_call = |call: &&mut Value| call.get("type").is_none_or(|kind| kind == "tool_use");
     let Some(Value::Object(call)) = start.get_mut("toolUse").filter(is_call) else {
         if !start.is_empty() {
-            // A tool that runs at the provider, or what it returned.
+            // A tool that runs at the provider, or its output.
             if let Some(Value::Object(result)) = start.get_mut("toolResult") {
                 result.entry("content").or_insert_with(|| json!([]));
             }

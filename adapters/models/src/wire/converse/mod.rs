@@ -75,7 +75,7 @@ impl Wire for Converse {
     }
 }
 
-/// The makers of models, each of them with members of its own for what Converse has none.
+/// The makers of models, each of them with members of its own where Converse has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     Anthropic,

@@ -7,14 +7,14 @@ use super::{Converse, Maker};
 use crate::wire::anthropic::options::{MAX_TOKENS, Thinking, check_thinking, set_thinking};
 use crate::wire::{Encoding, Settings, Wire, refuse_option};
 
-/// The member with what only the maker of a model knows.
+/// The member for options of the maker of a model.
 const OF_MAKER: &str = "additionalModelRequestFields";
 
 /// The models of Anthropic that have no cache in Bedrock.
 const WITHOUT_CACHE: [&str; 6] =
     ["claude-instant", "claude-v2", "claude-3-haiku", "claude-3-opus", "claude-3-sonnet", "claude-3-5-sonnet-20240620"];
 
-/// Checks what Converse, or the model, cannot do.
+/// Checks for options that Converse, or the model, does not have.
 pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     let refuse = |option, why| Err(refuse_option(Converse::API, option, why));
     if options.parallel_tool_calls == Some(false) {
@@ -85,7 +85,7 @@ pub(super) fn settings(request: &Encoding<'_>, thinking: Thinking) -> Result<(Se
     Ok((settings, tools))
 }
 
-/// Returns what the maker of the model calls the reasoning.
+/// Returns the maker's name for the reasoning.
 fn members_of_maker(maker: Maker, options: &ModelOptions, thinking: Thinking) -> Map<String, Value> {
     let mut members = Map::new();
     let effort = options.reasoning.effort.map(|effort| match effort {

@@ -14,7 +14,7 @@ const PIECES: &str = "partialArgs";
 /// The member of a call that says whether more of it follows.
 const MORE: &str = "willContinue";
 
-/// Reads a part that is a call, or what follows of the call in the part `newest`. Returns `false` if it is neither.
+/// Reads a part that is a call, or the rest of the call in the part `newest`. Returns `false` if it is neither.
 pub(super) fn read(
     rest: &mut Map<String, Value>,
     newest: Key,

@@ -12,7 +12,7 @@ use crate::wire::Text;
 use crate::wire::few::Few;
 use crate::wire::maybe::Maybe;
 
-/// An event: what is new of the answer.
+/// An event: the news of the answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
@@ -99,7 +99,7 @@ struct Usage {
     _prompt_tokens_details: IgnoredAny,
 }
 
-/// Ignores a list of objects that every event repeats. `IgnoredAny` by itself allocates for what is nested.
+/// Ignores a list of objects that every event repeats. `IgnoredAny` by itself allocates for nested values.
 fn ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IgnoredAny, D::Error> {
     deserializer.deserialize_any(IgnoredAny)
 }
@@ -229,7 +229,7 @@ fn open(mut rest: Map<String, Value>, answer: &mut Answer<'_>) -> Result<(), Fai
     Ok(())
 }
 
-/// Keeps what the provider says about the answer with the newest part.
+/// Keeps the notes of the provider about the answer with the newest part.
 fn note(mut metadata: Map<String, Value>, answer: &mut Answer<'_>) {
     metadata.retain(|_, value| !value.is_null());
     if metadata.is_empty() {

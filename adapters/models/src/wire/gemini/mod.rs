@@ -27,7 +27,7 @@ use crate::http::Failure;
 ///
 /// The rest of a part has the members of the provider's part, and:
 ///
-/// - `candidate`: what the provider said about the answer up to there, such as its citations. It does not go back.
+/// - `candidate`: the notes of the provider about the answer up to there, such as its citations. It does not go back.
 /// - `id`: the provider's id of a call, if it is not the call's. `null` if the provider gave it none: then its result
 ///   is found by its name and its order.
 /// - `texts`: where the provider's parts of a text end, except for the newest, and their members.

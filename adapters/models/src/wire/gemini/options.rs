@@ -9,7 +9,7 @@ use crate::wire::{Encoding, Settings, Wire, refuse_option};
 /// The most texts that may end an answer.
 const MOST_STOPS: usize = 5;
 
-/// Checks what Gemini cannot do.
+/// Checks for options that Gemini does not have.
 pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     let refuse = |option, why| Err(refuse_option(Gemini::API, option, why));
     if options.parallel_tool_calls == Some(false) {

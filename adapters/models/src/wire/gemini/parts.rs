@@ -217,7 +217,7 @@ impl Serialize for Call<'_> {
     }
 }
 
-/// The arguments of a call: an object, as Gemini demands. What another model wrote may be something else.
+/// The arguments of a call: an object, as Gemini demands. Those of another model may be something else.
 struct Arguments<'a>(&'a Value);
 
 impl Serialize for Arguments<'_> {

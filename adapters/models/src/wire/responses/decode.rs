@@ -195,7 +195,7 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
             let report = event.remove("error").filter(Value::is_object).unwrap_or(Value::Object(event));
             return Err(Failure::from_event(&report));
         }
-        // Entries and texts that are done, annotations, the progress of what runs at the provider: the item has it all.
+        // Entries and texts that are done, annotations, the progress of work at the provider: the item has it all.
         // Kinds that do not exist yet.
         _ => {}
     }
@@ -362,7 +362,7 @@ fn image(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
     }
 }
 
-/// Opens a part with a text, or replaces what is known of it.
+/// Opens a part with a text, or replaces the text so far.
 fn part<'a>(
     key: impl Into<Key>,
     text: &str,

@@ -173,8 +173,8 @@ fn push<'a>(
     }
 }
 
-/// Removes what OpenAI refuses in an answer: calls of its own tools, such as the shell, that have no output; reasoning
-/// that was not stored there; and reasoning that nothing follows.
+/// Removes the items that OpenAI refuses in an answer: calls of its own tools, such as the shell, that have no
+/// output; reasoning that was not stored there; and reasoning that nothing follows.
 fn settle(items: &mut Vec<Item<'_>>) {
     let ends = |item: &Item<'_>, end| {
         matches!(item.kind, Kind::Whole) && item.text("type").is_some_and(|kind| kind.ends_with(end))

@@ -143,7 +143,7 @@ impl<'a> Input<'a> {
             "application/pdf" => Some("file.pdf"),
             "application/json" => Some("file.json"),
             kind if kind.starts_with("text/") => Some("file.txt"),
-            // OpenAI tells by the name what they are.
+            // OpenAI tells their kind by the name.
             kind if kind == "application/msword" || kind.starts_with("application/vnd.openxmlformats-") => None,
             _ => return Self::text(substitute(file)),
         };
@@ -258,7 +258,7 @@ impl Serialize for Entry<'_> {
 fn arguments<'a>(input: &'a Value, written: Option<&'a str>) -> Cow<'a, str> {
     match (written, input) {
         (Some(written), _) if serde_json::from_str(written).is_ok_and(|json: Value| json == *input) => written.into(),
-        // What is no JSON was kept as text.
+        // Arguments that are no JSON were kept as text.
         (_, Value::String(text)) => text.into(),
         _ => input.to_string().into(),
     }

@@ -51,7 +51,7 @@ impl Generation {
     }
 }
 
-/// Checks what OpenAI cannot do.
+/// Checks for options that OpenAI does not have.
 pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     let refuse = |option, why| Err(refuse_option(Responses::API, option, why));
     if !options.stop.is_empty() {

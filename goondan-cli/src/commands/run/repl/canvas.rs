@@ -1,6 +1,6 @@
 //! The terminal while a turn runs: the answer so far, and below it the status and the line that is typed.
 //!
-//! What is below the answer is cleared before anything is written, and drawn again after it, in one write. At most
+//! The lines below the answer are cleared before anything is written, and drawn again after it, in one write. At most
 //! thirty times a second, so that an answer in many pieces costs little more than one that is written at once.
 
 use std::io;
@@ -18,7 +18,7 @@ const FRAME: Duration = Duration::from_millis(34);
 /// The lines below the answer.
 #[derive(Debug, Default)]
 pub(crate) struct Footer {
-    /// The lists that stay in their place, and the rows of what is awaited. Each row has room in one line.
+    /// The lists that stay in their place, and the rows of waiting. Each row has room in one line.
     pub(crate) rows: Vec<Styled>,
     /// The line that is typed, and the column of the cursor in it; `None` where nothing can be typed.
     pub(crate) typed: Option<(Styled, usize)>,
@@ -77,7 +77,7 @@ impl Canvas {
         self.terminal.columns()
     }
 
-    /// Returns the time until what is pending is to be written, if something is.
+    /// Returns the time until the pending text is to be written, if there is some.
     pub(crate) fn due(&self) -> Option<Duration> {
         (self.has_more || !self.pending.as_str().is_empty()).then(|| self.until_frame())
     }
@@ -93,7 +93,7 @@ impl Canvas {
         !self.has_more
     }
 
-    /// Adds the next spans of an answer to what is written with the next frame, its lines broken between words.
+    /// Adds the next spans of an answer to the next frame, its lines broken between words.
     pub(crate) fn spans(&mut self, spans: &[Span]) {
         for line in spans.split_inclusive(|span| span.text == "\n") {
             for group in line.chunk_by(|a, b| a.is_prose && b.is_prose && b.text != "\n") {
@@ -115,7 +115,7 @@ impl Canvas {
         }
     }
 
-    /// Writes what is pending, if a frame is due.
+    /// Writes the pending text, if a frame is due.
     pub(crate) fn draw_if_due(&mut self) -> io::Result<()> {
         if self.due() == Some(Duration::ZERO) { self.draw() } else { Ok(()) }
     }
@@ -156,13 +156,13 @@ impl Canvas {
         }
     }
 
-    /// Adds a text to what is written with the next frame.
+    /// Adds a text to the next frame.
     fn add(&mut self, styles: &[Style], text: &str) {
         let text = self.laid_out(text);
         self.pending = std::mem::take(&mut self.pending).paint_all(styles, &text);
     }
 
-    /// Writes a piece of the answer as it is, or of what the model thinks, in a style.
+    /// Writes a piece of the answer as it is, or of the model's thoughts, in a style.
     pub(crate) fn piece(&mut self, style: Option<Style>, piece: &str) -> io::Result<()> {
         if !self.is_drawn() {
             self.column = if piece.ends_with('\n') { 0 } else { 1 };
@@ -225,7 +225,7 @@ impl Canvas {
         self.draw()
     }
 
-    /// Sets what is below the answer.
+    /// Sets the lines below the answer.
     pub(crate) fn set_footer(&mut self, footer: Footer) -> io::Result<()> {
         if !self.is_drawn() {
             return Ok(());
@@ -234,7 +234,7 @@ impl Canvas {
         self.draw()
     }
 
-    /// Writes what is pending, and draws the lines below it.
+    /// Writes the pending text, and draws the lines below it.
     pub(crate) fn draw(&mut self) -> io::Result<()> {
         let mut frame = self.cleared();
         frame = frame.append(&std::mem::replace(&mut self.pending, self.terminal.styled()));
@@ -263,7 +263,7 @@ impl Canvas {
         self.write(&frame)
     }
 
-    /// Clears what is below the answer, and ends the line of the answer.
+    /// Clears the lines below the answer, and ends the line of the answer.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if !self.is_drawn() {
             return if std::mem::take(&mut self.column) > 0 { Stream::Out.text("\n") } else { Ok(()) };
@@ -273,7 +273,7 @@ impl Canvas {
         self.draw()
     }
 
-    /// Returns what moves the cursor behind the answer, and clears all that is below.
+    /// Returns the codes that move the cursor behind the answer, and clear all that is below.
     fn cleared(&self) -> Styled {
         match self.drawn {
             None => self.terminal.styled(),
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Returns what a terminal shows that gets these bytes.
+    /// Returns the screen of a terminal that gets these bytes.
     fn screen<'f>(columns: usize, bytes: impl IntoIterator<Item = &'f str>) -> String {
         let size = |cells: usize| NonZero::new(u16::try_from(cells).unwrap()).unwrap();
         let mut parser = vt100::Parser::new(size(400), size(columns), 0);
@@ -329,7 +329,7 @@ mod tests {
         rows.collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
-    /// Returns what a terminal shows after all frames.
+    /// Returns the screen of a terminal after all frames.
     fn shown(canvas: &Canvas, columns: usize) -> String {
         screen(columns, canvas.frames.iter().flatten().map(String::as_str))
     }

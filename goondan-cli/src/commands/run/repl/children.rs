@@ -9,7 +9,7 @@ use goondan::name::ToolCallId;
 use super::usage::seconds;
 use crate::output::{Style, Styled, first_line};
 
-/// The number of characters that are shown of an agent and of what it does.
+/// The number of characters that are shown of an agent and of its work.
 const MAX_ROW: usize = 100;
 
 /// The turns that a turn waits for, in the order in which they began.

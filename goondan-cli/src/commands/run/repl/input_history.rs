@@ -104,7 +104,7 @@ mod tests {
         assert!(InputHistory::load(path.clone()).is_err());
         let mut history = InputHistory { path: path.clone(), inputs: Vec::new() };
         assert!(history.add("two").is_err());
-        // What is written before it is renamed is no link either.
+        // The file that is written and then renamed is no link either.
         fs::remove_file(&path).unwrap();
         fs::write(&path, "\"one\"\n\"one\"\n").unwrap();
         std::os::unix::fs::symlink(&target, path.with_extension("new")).unwrap();

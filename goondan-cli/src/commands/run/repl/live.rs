@@ -30,7 +30,7 @@ struct Form {
     values: Map<String, Value>,
 }
 
-/// The effect of what was typed at a question.
+/// The effect of a line that was typed at a question.
 pub(crate) enum Answered {
     /// This is printed, and the same is asked.
     Again(String),
@@ -98,7 +98,7 @@ impl Live {
         self.first().map_or(page.clone(), |first| waits::live(page, first.told(), Extent::Whole))
     }
 
-    /// Returns what can be typed.
+    /// Returns the possible input.
     pub(crate) fn hint(&self) -> String {
         match (&self.form, self.choices()) {
             (None, Some(choices)) => choices.line().trim().to_owned(),
@@ -131,7 +131,7 @@ impl Live {
         })
     }
 
-    /// Takes what was typed.
+    /// Takes the typed line.
     pub(crate) fn answer(&mut self, typed: &str) -> Answered {
         if let Some(form) = &mut self.form {
             let Some(field) = form.fields.last() else { return Answered::Next };

@@ -167,7 +167,7 @@ impl<'a> Repl<'a> {
                 }
                 continue;
             }
-            // What was entered before stays until the turn does not wait any more.
+            // Earlier input stays until the turn does not wait any more.
             let next = if self.waits { None } else { self.next.pop_front() };
             let command = match next {
                 Some(Next::Steered(text, event)) => {
@@ -374,7 +374,7 @@ impl<'a> Repl<'a> {
                 Some(Outcome::Done)
             }
         };
-        // The view has shown what came in its turn.
+        // The view has shown the events of its turn.
         let turn = view.turn.take();
         self.shown_lines.print_rest(&mut self.shown, turn.as_ref(), &self.terminal.styled()).await;
         let (mut progress, mut inputs) = view.into_parts();
@@ -387,7 +387,7 @@ impl<'a> Repl<'a> {
         Ok(outcome)
     }
 
-    /// Keeps what was entered and typed during a turn: for the next turns, or after one that was cancelled for the
+    /// Keeps the input of a turn, entered or only typed: for the next turns, or after one that was cancelled for the
     /// prompt.
     fn keep_inputs(&mut self, typed: Option<TypedLine>, inputs: Inputs, is_cancelled: bool) {
         let Inputs { files, keys, steered, queued, entered, .. } = inputs;
@@ -412,7 +412,7 @@ impl<'a> Repl<'a> {
         }
     }
 
-    /// Returns what is printed of a background turn.
+    /// Returns the printed form of a background turn.
     fn page(&self, notice: &BackgroundUpdate) -> Styled {
         let heading = heading(notice, self.conversation.instance.id());
         let page = self.terminal.styled().paint(Style::Dim, &heading).text("\n");
@@ -431,7 +431,7 @@ impl<'a> Repl<'a> {
         self.describe(outcome)
     }
 
-    /// Reloads with what the last reload would have added.
+    /// Reloads with the additions of the last reload.
     async fn accept(&mut self) -> Styled {
         if self.reloader.waiting().is_empty() {
             return self.terminal.styled().paint(Style::Dim, "no reload waits").text("\n");
@@ -516,7 +516,7 @@ impl<'a> Repl<'a> {
 
 fn report(result: Result<TurnResult>) {
     match result {
-        // What it waits for is asked.
+        // Its questions are asked.
         Ok(turn) if is_suspended(&turn) => {}
         Ok(turn) => output::answer::report_incomplete(&turn),
         Err(error) => output::report(&error),

@@ -39,7 +39,7 @@ fn lines(message: &Message, columns: usize) -> String {
 fn short(text: &str, width: usize) -> Vec<String> {
     // One column less, for the sign of the cut.
     let width = width.max(MIN_WIDTH) - 1;
-    // What is behind does not appear, as each line has a character for each column at most.
+    // The rest does not appear, as each line has a character for each column at most.
     let start: String = clean(text).chars().take((MAX_LINES + 1) * width).collect();
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut lines: Vec<_> = textwrap::wrap(&line, width).into_iter().map(|line| line.into_owned()).collect();
@@ -50,7 +50,7 @@ fn short(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns what all turns used together.
+/// Returns the usage of all turns together.
 pub(crate) fn cost(store: &FileStore, id: &InstanceId) -> Result<String> {
     let costs = cost::of_turns(store.runtime_events(id)?);
     let turns = costs.len();
@@ -69,8 +69,8 @@ pub(crate) fn cost(store: &FileStore, id: &InstanceId) -> Result<String> {
     Ok(page)
 }
 
-/// Returns a page whose lines have at most `columns` columns, broken between words. The rest of a line of a table stands
-/// below its last column.
+/// Returns a page whose lines have at most `columns` columns, broken between words. The rest of a line of a table
+/// stands below its last column.
 pub(crate) fn wrapped(page: &str, columns: usize) -> String {
     let columns = columns.max(MIN_WIDTH);
     let line = |line: &str| {

@@ -1,4 +1,4 @@
-//! The progress of a turn on the terminal: what the turn is waiting for, how long, and how each tool call ended.
+//! The progress of a turn on the terminal: the cause of its wait, the time, and how each tool call ended.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const MAX_NAME: usize = 60;
 /// The number of characters of a note that are shown.
 const MAX_MESSAGE: usize = 200;
-/// The number of lines that are shown of what a call returned, and of characters of each.
+/// The number of lines that are shown of the result of a call, and of characters of each.
 const MAX_LINES: usize = 3;
 const MAX_LINE: usize = 120;
 /// Stands between the items of the status.
@@ -154,7 +154,7 @@ impl Progress {
                 self.note(&format!("asking again in {} ({reason})", seconds(*wait)));
                 self.waiting = Some(Instant::now());
             }
-            // An extension has asked a model, and what was waited for is waited for still.
+            // An extension has asked a model, and the wait from before goes on.
             RuntimeEvent::ModelAsked { .. } => {}
             _ => self.waiting = None,
         }
@@ -173,7 +173,7 @@ impl Progress {
         self.last = Some(Output { id, text, by_presenter });
     }
 
-    /// Prints what the turn has used, once it has ended.
+    /// Prints the usage of the turn, once it has ended.
     pub(crate) fn summarize(&mut self) {
         if let Some(summary) = self.usage.summary() {
             self.note(&summary);
@@ -239,7 +239,7 @@ impl Progress {
         self.lines(&lines);
     }
 
-    /// Shows what an extension shows.
+    /// Shows a note of an extension.
     pub(crate) fn shows(&mut self, shown: ExtensionShown) {
         let page = self.terminal.styled();
         if !self.canvas.is_drawn() {
@@ -274,7 +274,7 @@ impl Progress {
         let lines: Vec<_> = returned.map(|output| output.text.lines().collect()).unwrap_or_default();
         let failed = presentation.outcome.as_ref().is_some_and(|outcome| outcome.failed);
         let (style, mark) = if failed { (Style::Red, "✗") } else { (Style::Green, "✓") };
-        // The name comes first: what the line says may be a text of others.
+        // The name comes first: the text of the line may be that of others.
         let mut text = self.terminal.styled().paint(style, mark).text(" ").text(&first_line(&call.tool_name, MAX_NAME));
         let said = presentation.to_string();
         if !said.is_empty() {
@@ -291,7 +291,7 @@ impl Progress {
         self.lines(&text);
     }
 
-    /// Shows what the turn is waiting for, and the line that is typed.
+    /// Shows the cause of the wait of the turn, and the line that is typed.
     pub(crate) fn redraw(&mut self) {
         let mut rows = self.shown.rows(self.terminal.rows() / 2, &self.terminal.styled());
         let room = self.terminal.columns().saturating_sub(1);
@@ -330,7 +330,7 @@ impl Progress {
         Some((row.paint(Style::Dim, &hint), PROMPT.len()))
     }
 
-    /// Returns the row that says what the turn is waiting for.
+    /// Returns the row about the wait of the turn.
     fn status(&mut self) -> Option<Styled> {
         let started: Vec<_> = self.calls.iter().filter(|call| call.started).collect();
         let (what, since) = match (started.as_slice(), self.calls.first(), self.waiting) {
@@ -346,7 +346,7 @@ impl Progress {
         Some(self.terminal.styled().text(FRAMES[self.frame]).text(" ").paint(Style::Dim, &text))
     }
 
-    /// Returns what is waited for, for how long, and as much of the status as the line has room for.
+    /// Returns the cause of the wait, its time, and as much of the status as the line has room for.
     fn fitting(&self, mut text: String, time: &str) -> String {
         // The sign of the progress and the space behind it; and a full line would move the cursor to the next one.
         let room = self.terminal.columns().saturating_sub(3);
@@ -371,7 +371,7 @@ fn cut(text: &mut String, columns: usize) {
     });
 }
 
-/// Returns what is shown of how far a call is: the share of a known total, and the text. A number without a total is
+/// Returns the words for the progress of a call: the share of a known total, and the text. A number without a total is
 /// shown in place of a text.
 fn how_far(done: f64, total: Option<f64>, text: &str) -> String {
     match total {

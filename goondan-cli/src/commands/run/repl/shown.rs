@@ -18,7 +18,7 @@ pub(super) struct ShownInTurn {
 }
 
 impl ShownInTurn {
-    /// Takes what was shown. Returns the lines of it that stay, if it has no place of its own.
+    /// Takes a note. Returns the lines of it that stay, if it has no place of its own.
     pub(super) fn take(&mut self, shown: ExtensionShown, page: Styled) -> Option<Styled> {
         if shown.shown.id().is_none() {
             return Some(ShownLines::default().page(&shown, page));

@@ -1,4 +1,4 @@
-//! The terminal: its original settings, and what it can display.
+//! The terminal: its original settings, and its abilities.
 
 use std::env;
 use std::io;
@@ -67,7 +67,8 @@ impl Terminal {
         QuietTerminal(self.clone())
     }
 
-    /// Gives each key to the program at once, without an echo, until the returned value is dropped. Ctrl-C stays a signal.
+    /// Gives each key to the program at once, without an echo, until the returned value is dropped. Ctrl-C stays a
+    /// signal.
     pub(crate) fn typing(&self) -> TypingTerminal {
         let before = tcgetattr(io::stdin()).ok();
         if let Some(mut settings) = before.clone() {

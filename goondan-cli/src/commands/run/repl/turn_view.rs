@@ -78,7 +78,7 @@ impl Inputs {
         self.steered.push(Steered { text, _waiting: self.instance.steer(event.clone()), event });
     }
 
-    /// Returns what was typed for the turn, not for a question.
+    /// Returns the input for the turn, not for a question.
     pub(crate) fn take_draft(&mut self, typed: Option<TypedLine>) -> Option<TypedLine> {
         match typed {
             Some(typed) if typed.is_answer() => Some(self.draft.take().unwrap_or_default()),
@@ -101,7 +101,7 @@ impl TurnView {
         Self { progress, streamed, cleaner, markdown, part: 0, shows_reasoning, thinking: None, inputs, turn: None }
     }
 
-    /// Returns what was printed and typed.
+    /// Returns the printed and the typed text.
     pub(crate) fn into_parts(self) -> (Progress, Inputs) {
         (self.progress, self.inputs)
     }
@@ -152,7 +152,7 @@ impl TurnView {
         Ok(Some(result))
     }
 
-    /// Asks the first live question, or goes on with what was typed before if there is none.
+    /// Asks the first live question, or goes on with the earlier input if there is none.
     // ASK-04
     fn ask(&mut self) -> io::Result<()> {
         let Inputs { live, draft, .. } = &mut self.inputs;
@@ -324,7 +324,7 @@ impl TurnView {
         self.print(None, &piece)
     }
 
-    /// Prints a piece of the answer, or of what the model thinks: in this style where the cursor cannot be moved, and
+    /// Prints a piece of the answer, or of the model's thoughts: in this style where the cursor cannot be moved, and
     /// laid out elsewhere.
     fn print(&mut self, style: Option<Style>, piece: &str) -> io::Result<()> {
         let canvas = &mut self.progress.canvas;
@@ -340,7 +340,7 @@ impl TurnView {
         self.progress.canvas.draw_if_due()
     }
 
-    /// Gives the next frame what can be printed of the line that is not complete, if it is due.
+    /// Gives the next frame the printable part of the line that is not complete, if it is due.
     fn line_so_far(&mut self) {
         let canvas = &mut self.progress.canvas;
         if canvas.takes_more() {

@@ -20,7 +20,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// A turn that begins now. `model` is what is known of the agent's model.
+    /// A turn that begins now. `model` has the facts about the agent's model.
     pub(crate) fn new(model: ModelInfo) -> Self {
         Self { start: Instant::now(), model, step: 0, calls: 0, tokens: None, context: 0 }
     }
@@ -51,7 +51,7 @@ impl Usage {
         }
     }
 
-    /// Returns what is said of the turn while it runs, the most important first.
+    /// Returns the words about the turn while it runs, the most important first.
     pub(crate) fn status(&self) -> Vec<String> {
         let mut status = vec![];
         if !self.model.model.is_empty() {
@@ -76,7 +76,7 @@ impl Usage {
     }
 }
 
-/// Returns what tokens and calls were used, in words: `12.4k in (92 % cached) · 310 out · $0.011 · 3 calls`.
+/// Returns the tokens and calls that were used, in words: `12.4k in (92 % cached) · 310 out · $0.011 · 3 calls`.
 pub(crate) fn of(tokens: &TokenUsage, calls: u32) -> String {
     let cached = match percent(tokens.cached_prompt_tokens, tokens.prompt_tokens) {
         0 => String::new(),
