@@ -26,7 +26,7 @@ pub struct ToolCallSummary {
     pub id: ToolCallId,
     /// The tool's name as the model wrote it.
     pub name: String,
-    /// Whether the result is a value or an error.
+    /// The kind of the result: a value or an error.
     pub status: ToolCallStatus,
 }
 

@@ -116,7 +116,7 @@ impl RunningTurn {
     }
 }
 
-/// Whether the files are as the journal expects them.
+/// The state of the files, as the journal expects them or not.
 enum Health {
     Good,
     /// The last turn is committed, but the work on the other files has failed.

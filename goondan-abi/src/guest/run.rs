@@ -56,7 +56,7 @@ struct Fields {
 #[derive(Default)]
 pub(super) struct Metadata {
     entries: Unchecked,
-    /// The JSON that was written last: in [`METADATA`], that of the entries.
+    /// The JSON that was written last: in [`METADATA`], the JSON of the entries.
     json: Vec<u8>,
 }
 

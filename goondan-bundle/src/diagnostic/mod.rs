@@ -68,7 +68,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Whether the bundle can be used in spite of it.
+    /// An error, or a warning, with which the bundle can be used.
     pub severity: Severity,
     /// The stable code of an error; warnings have none.
     pub code: Option<ErrorCode>,

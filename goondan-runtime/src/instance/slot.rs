@@ -70,7 +70,7 @@ struct SlotStatus {
     watched: bool,
 }
 
-/// Whether the conversation is open, and the task that stores changed state.
+/// A conversation that is closed or open, with the task that stores changed state.
 enum Phase {
     /// Nothing is open, or the lock holder is opening or closing the conversation, and stores its state.
     Closed,
@@ -100,7 +100,7 @@ enum Either {
     Outcome(Result<Result<()>, RecvError>),
 }
 
-/// Whether a conversation is idle.
+/// The idleness of a conversation.
 pub(super) enum Idleness {
     /// Nothing is open, or it closes in another way.
     Over(ConversationLock),
@@ -422,7 +422,7 @@ impl InstanceSlot {
         self.status.lock().watched = false;
     }
 
-    /// Whether the conversation is idle. Never waits.
+    /// Returns the idleness of the conversation. Never waits.
     pub(super) fn idleness(&self) -> Idleness {
         let (limit, now) = (self.idle_after(), Instant::now());
         match Arc::clone(&self.conversation).try_lock_owned() {

@@ -16,7 +16,7 @@ use crate::objects::{Change, Kind};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Committed {
-    /// Whether it is committed.
+    /// The outcome.
     pub status: Status,
     /// The id of the changeset.
     pub changeset_id: String,
@@ -39,7 +39,7 @@ pub struct Committed {
     pub(crate) diff: Option<String>,
 }
 
-/// Whether a changeset is committed.
+/// The outcome of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -243,7 +243,7 @@ pub enum RuntimeEvent {
         /// The call.
         #[serde(flatten)]
         call: ToolCallRef,
-        /// Whether the result is a value or an error.
+        /// The kind of the result: a value or an error.
         status: ToolCallStatus,
         /// The duration of the call.
         #[serde(flatten, with = "elapsed")]

@@ -16,7 +16,7 @@ pub(crate) struct Restarts {
     last: Option<Instant>,
 }
 
-/// Whether a server may be started.
+/// The permission to start a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// After this wait.

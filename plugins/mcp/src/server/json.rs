@@ -19,7 +19,7 @@ pub(crate) enum Excess {
 /// Checks that a text has at most `limit` bytes, with at least 64 for each value, and is not nested too deeply.
 ///
 /// # Errors
-/// The thing of which there is too much.
+/// The limit that it exceeds.
 pub(crate) fn check(text: &[u8], limit: usize) -> Result<(), Excess> {
     let (mut values, mut depth, mut deepest, mut at) = (1, 0_usize, 0, 0);
     while let Some(byte) = text.get(at) {

@@ -274,7 +274,7 @@ impl Progress {
         let lines: Vec<_> = returned.map(|output| output.text.lines().collect()).unwrap_or_default();
         let failed = presentation.outcome.as_ref().is_some_and(|outcome| outcome.failed);
         let (style, mark) = if failed { (Style::Red, "✗") } else { (Style::Green, "✓") };
-        // The name comes first: the text of the line may be that of others.
+        // The name comes first: the text of the line may come from others.
         let mut text = self.terminal.styled().paint(style, mark).text(" ").text(&first_line(&call.tool_name, MAX_NAME));
         let said = presentation.to_string();
         if !said.is_empty() {
