@@ -23,14 +23,14 @@ use super::path::StorePath;
 use super::records::for_record;
 use super::store::FileStore;
 
-/// From how many lines on the file is written anew, if a quarter of them or less is of events that wait.
+/// The number of lines from which the file is written anew, if a quarter of them or less is of events that wait.
 const MANY_LINES: usize = 1024;
 
 /// Keeps events in a file of a workspace, next to the instances of a [`FileStore`]. It belongs to one process at a
 /// time.
 ///
 /// Events are kept as conversations keep them: secrets are masked in them but for their text, and of the authentication
-/// only the principal is left. So they come out of the queue, in the same process too.
+/// only the principal is left. They come out of the queue in this form, in the same process too.
 pub struct FileQueue {
     memory: MemoryQueue,
     inbox: Mutex<Inbox>,

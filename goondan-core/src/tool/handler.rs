@@ -116,8 +116,8 @@ impl<'a> ToolContext<'a> {
         self.host.logger()
     }
 
-    /// Tells those who watch the turn how far the call is: how much of `total` is `done`, and in a few words the work
-    /// that it is at.
+    /// Reports the progress of the call to the watchers of the turn: how much of `total` is `done`, and a few words
+    /// about the work.
     ///
     /// The stream of the turn has it as `TurnUpdate::Progress`, the bus as the event `tool.progress`. Nothing is
     /// stored, and at most 20 updates of a call are told in a second; the others are dropped. Without a receiver, this
@@ -221,7 +221,7 @@ impl<'a> ToolContext<'a> {
     /// Returns the decisions about the questions of this handler, for a linkage.
     ///
     /// # Errors
-    /// When a host of an older version does not know.
+    /// When the host has an older version, which does not tell.
     #[doc(hidden)]
     pub fn decisions(&self) -> Result<Vec<Decision>> {
         self.host.decisions()

@@ -24,7 +24,7 @@ use crate::spec::AgentSpec;
 /// The number of models whose last requests are kept.
 const MOST_MODELS: usize = 4;
 
-/// After how many changes a request is forgotten: its model is not used any more.
+/// The number of changes after which a request is forgotten: its model is not used any more.
 const MOST_CHANGES: usize = 10_000;
 
 /// The last requests of a conversation, and the changes since.

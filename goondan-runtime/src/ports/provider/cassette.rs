@@ -1,4 +1,4 @@
-//! Whether models record their exchanges with providers, or play them.
+//! The uses of a cassette: recording exchanges with a provider, or playing them.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
