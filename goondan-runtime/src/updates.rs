@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use goondan_core::{AgentName, Event, ExtensionShown, MessageEvent, RuntimeEvent, ToolCallId};
+use goondan_core::{AgentName, Event, ExtensionShown, InstanceKey, MessageEvent, RuntimeEvent, ToolCallId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::bus::QUEUE;
@@ -102,6 +102,8 @@ pub enum TurnUpdate {
         call: Option<ToolCallId>,
         /// The agent that was asked.
         agent: AgentName,
+        /// The key of its instance, which runs one turn at a time: the turns of two instances may be told mixed.
+        instance: InstanceKey,
         /// The update. One of an agent that it asks is a `Child` in turn.
         update: Box<TurnUpdate>,
     },
@@ -137,14 +139,15 @@ struct StreamState {
 struct Child {
     call: Option<ToolCallId>,
     agent: AgentName,
+    instance: InstanceKey,
     /// That other one, if it is such a turn too.
     above: Option<Arc<Self>>,
 }
 
 impl Child {
     fn wrap(&self, update: TurnUpdate) -> TurnUpdate {
-        let (call, agent) = (self.call.clone(), self.agent.clone());
-        let update = TurnUpdate::Child { call, agent, update: Box::new(update) };
+        let (call, agent, instance) = (self.call.clone(), self.agent.clone(), self.instance.clone());
+        let update = TurnUpdate::Child { call, agent, instance, update: Box::new(update) };
         match &self.above {
             Some(above) => above.wrap(update),
             None => update,
@@ -184,12 +187,18 @@ impl UpdateSender {
         })
     }
 
-    /// Returns the sender for the turn of `agent`, which the turn waits for, if the caller wants its updates. `call`
-    /// asks it, unless a layer does.
-    pub(crate) fn of_child(&self, call: Option<&ToolCallId>, agent: &AgentName) -> Option<Self> {
-        self.state.wants_children.load(Ordering::Relaxed).then(|| Self {
-            child: Some(Arc::new(Child { call: call.cloned(), agent: agent.clone(), above: self.child.clone() })),
-            ..self.clone()
+    /// Returns the sender for the turn of an instance of `agent`, which the turn waits for, if the caller wants its
+    /// updates. `call` asks it, unless a layer does.
+    pub(crate) fn of_child(
+        &self,
+        call: Option<&ToolCallId>,
+        agent: &AgentName,
+        instance: &InstanceKey,
+    ) -> Option<Self> {
+        self.state.wants_children.load(Ordering::Relaxed).then(|| {
+            let (call, agent, instance) = (call.cloned(), agent.clone(), instance.clone());
+            let child = Child { call, agent, instance, above: self.child.clone() };
+            Self { child: Some(Arc::new(child)), ..self.clone() }
         })
     }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan_core::{ExtensionName, LiveQuestionId, LiveWait, MessageEvent, RuntimeEvent, Shown, ToolCallId, TurnId};
+use goondan_core::{
+    AgentName, ExtensionName, InstanceKey, LiveQuestionId, LiveWait, MessageEvent, RuntimeEvent, Shown, ToolCallId,
+    TurnId,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -118,6 +121,22 @@ pub enum Update {
     Event {
         /// The event.
         event: Reported,
+    },
+    /// Something that happened in the turn of another agent that the turn waits for, if the stream has
+    /// [those too](goondan_runtime::TurnStream::with_children).
+    // D-40
+    Child {
+        /// The turn that waits.
+        turn_id: TurnId,
+        /// The tool call that asked; `None` if a layer did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<ToolCallId>,
+        /// The agent that was asked.
+        agent_name: AgentName,
+        /// The key of its instance.
+        instance_key: InstanceKey,
+        /// The update. One of an agent that it asks is a `Child` in turn.
+        update: Box<Update>,
     },
     /// The end of the turn.
     Turn(Box<TurnEnd>),

@@ -1,6 +1,8 @@
 //! From the updates of a [`TurnStream`](goondan_runtime::TurnStream) to those of this crate.
 
-use goondan_core::{ExtensionShown, TurnId};
+use std::collections::BTreeMap;
+
+use goondan_core::{AgentName, ExtensionShown, InstanceKey, TurnId};
 use goondan_runtime::TurnUpdate;
 
 use crate::update::{Reported, Update};
@@ -10,13 +12,15 @@ use crate::update::{Reported, Update};
 pub struct Updates {
     /// Known from the first event of the turn on.
     turn: Option<TurnId>,
+    /// Those of the turns of other agents. An instance runs one at a time.
+    children: BTreeMap<(AgentName, InstanceKey), Self>,
 }
 
 impl Updates {
     /// Returns the next update, unless it has none: events of the bus have a form that their emitter chooses.
     pub fn next(&mut self, update: TurnUpdate) -> Option<Update> {
         if let TurnUpdate::Event(event) = update {
-            self.turn.get_or_insert_with(|| event.scope().turn_id.clone());
+            self.turn = Some(event.scope().turn_id.clone());
             return Some(Update::Event { event: Reported::Known(event) });
         }
         let turn_id = self.turn.clone()?;
@@ -39,6 +43,11 @@ impl Updates {
             }
             TurnUpdate::Shown(ExtensionShown { extension, shown, .. }) => Update::Shown { turn_id, extension, shown },
             TurnUpdate::Message(event) => Update::Message { turn_id, event },
+            TurnUpdate::Child { call: tool_call_id, agent: agent_name, instance: instance_key, update } => {
+                let child = self.children.entry((agent_name.clone(), instance_key.clone())).or_default();
+                let update = Box::new(child.next(*update)?);
+                Update::Child { turn_id, tool_call_id, agent_name, instance_key, update }
+            }
             _ => return None,
         })
     }

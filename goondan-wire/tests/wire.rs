@@ -30,6 +30,10 @@ fn each_update_has_its_json() {
         }),
         json!({ "type": "message", "turnId": turn_id, "event": MessageEvent::append(Message::user("hello")) }),
         json!({
+            "type": "child", "turnId": turn_id, "toolCallId": "c1", "agentName": "clerk", "instanceKey": "task:1",
+            "update": { "type": "text", "turnId": "t2", "stepIndex": 0, "part": 0, "text": "h" },
+        }),
+        json!({
             "type": "turn", "turnId": turn_id, "finishReason": "text_response", "response": "hi", "steps": 1,
             "toolCalls": [],
         }),

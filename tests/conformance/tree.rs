@@ -403,7 +403,7 @@ async fn a_request_for_later_runs_on() {
 /// Returns the agents that an update comes through, and what is in it.
 fn unwrapped(mut update: TurnUpdate) -> (Vec<String>, TurnUpdate) {
     let mut agents = Vec::new();
-    while let TurnUpdate::Child { call, agent, update: inner } = update {
+    while let TurnUpdate::Child { call, agent, update: inner, .. } = update {
         agents.push(format!("{agent} for {}", call.map_or("a layer".to_owned(), |call| call.to_string())));
         update = *inner;
     }

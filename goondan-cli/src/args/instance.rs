@@ -141,6 +141,7 @@ impl InstanceDecideArgs {
             unanswered: None,
             json: self.json,
             stream: false,
+            children: false,
             reasoning: false,
             watch: false,
             cassettes: None,

@@ -67,6 +67,11 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "json")]
     pub(crate) stream: bool,
 
+    /// With --stream, also print what happens in the turns of other agents that a turn waits for, as objects of the
+    /// type `child`.
+    #[arg(long, requires = "stream")]
+    pub(crate) children: bool,
+
     /// On a terminal, print what the model thinks before it answers.
     #[arg(long)]
     pub(crate) reasoning: bool,

@@ -25,12 +25,19 @@ pub(crate) async fn stream(mut turn: TurnStream) -> Result<TurnResult> {
     let (mut updates, mut open) = (Updates::default(), true);
     while let Some(update) = turn.next().await {
         // The content of a message is told by pieces, events and the end of the turn.
-        let update = updates.next(update).filter(|update| open && !matches!(update, Update::Message { .. }));
+        let update = updates.next(update).filter(|update| open && !is_message(update));
         if let Some(update) = update {
             open = print_line(&update).is_ok();
         }
     }
     turn.finish().await
+}
+
+fn is_message(update: &Update) -> bool {
+    match update {
+        Update::Child { update, .. } => is_message(update),
+        update => matches!(update, Update::Message { .. }),
+    }
 }
 
 /// Prints the result of a turn to standard output; `background` if the turn is one. Of a failed turn,

@@ -130,3 +130,66 @@ fn the_whole_usage_of_a_turn_is_shown() {
     let shown = printed(&mut show);
     assert!(shown.contains("600 tokens in and 60 out, those of other agents included"), "{shown}");
 }
+
+/// A bundle whose `boss` gives two tasks to `worker` at once.
+fn bundle_of_tasks() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let tasks = json!({ "tasks": [{ "agent": "worker", "task": "one" }, { "agent": "worker", "task": "two" }] });
+    let boss = json!([{ "call": { "tool": "subagents__run", "args": tasks } }, { "say": "both are done" }]);
+    let worker = json!([{ "say": "1", "when": "one" }, { "say": "2", "when": "two" }]);
+    fs::write(directory.path().join("boss.json"), boss.to_string()).unwrap();
+    fs::write(directory.path().join("worker.json"), worker.to_string()).unwrap();
+    let mut text = "apiVersion: goondan.ai/v1\nkind: Extension\nmetadata: { name: subagents }\n\
+                    spec: { entry: \"linked:subagents\", config: { agents: { worker: works } } }\n---\n"
+        .to_owned();
+    for (name, extensions) in [("boss", "{ ref: Extension/subagents }"), ("worker", "")] {
+        text += &format!(
+            "apiVersion: goondan.ai/v1\nkind: Model\nmetadata: {{ name: {name} }}\n\
+             spec: {{ provider: scripted, script: ./{name}.json }}\n---\n\
+             apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{ name: {name} }}\n\
+             spec: {{ model: Model/{name}, extensions: [ {extensions} ] }}\n---\n"
+        );
+    }
+    text += "apiVersion: goondan.ai/v1\nkind: Swarm\nmetadata: { name: firm }\n\
+             spec: { agents: [ { ref: Agent/boss }, { ref: Agent/worker } ], entryAgent: Agent/boss }\n";
+    fs::write(directory.path().join("goondan.yaml"), text).unwrap();
+    directory
+}
+
+#[test]
+#[covers("D-40")]
+fn a_stream_of_json_tells_the_turns_of_other_agents_apart() {
+    let bundle = bundle_of_tasks();
+    let schema = serde_json::from_str(include_str!("../../../docs/run-stream.schema.json")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let lines_of = |options: &[&str]| {
+        let mut command = run(bundle.path(), "work");
+        let text = printed(command.args(["--json", "--stream"]).args(options));
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.iter().for_each(|line| assert!(schema.is_valid(line), "{line}"));
+        assert_eq!(lines.last().unwrap()["response"], "both are done");
+        lines
+    };
+    assert!(lines_of(&[]).iter().all(|line| line["type"] != "child"));
+    let lines = lines_of(&["--children"]);
+    let turn = &lines.last().unwrap()["turnId"];
+    let mut answers = Vec::new();
+    for line in lines.iter().filter(|line| line["type"] == "child") {
+        assert_eq!((&line["turnId"], &line["agentName"]), (turn, &json!("worker")));
+        assert!(line["toolCallId"].is_string() && line["update"]["type"] != "message", "{line}");
+        if line["update"]["type"] == "text" {
+            let of = |line: &Value| (line["instanceKey"].clone(), line["update"]["turnId"].clone());
+            let ended = |other: &&Value| {
+                let event = &other["update"]["event"];
+                event["type"] == "turn.completed" && other["instanceKey"] == line["instanceKey"]
+            };
+            let ended = lines.iter().find(ended).unwrap();
+            assert_eq!(ended["update"]["event"]["turnId"], line["update"]["turnId"]);
+            answers.push((line["update"]["text"].clone(), of(line)));
+        }
+    }
+    answers.sort_by_key(|(text, _)| text.to_string());
+    let [(one, first), (two, second)] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!((one, two), (&json!("1"), &json!("2")));
+    assert!(first.0 != second.0 && first.1 != second.1, "{first:?} {second:?}");
+}

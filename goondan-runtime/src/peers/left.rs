@@ -20,7 +20,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Cancels the turns that were left open, and waits a while until it has ended.
+    /// Cancels the turns that were left open, and waits a while until they have ended.
     pub(crate) async fn cancel_all(all: Vec<Self>) {
         let ending = all.into_iter().map(|Self { router, call, asker }| {
             asker.cancel();

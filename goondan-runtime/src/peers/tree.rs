@@ -90,7 +90,8 @@ impl Asked {
         clock: &Clock,
     ) -> Waiting<'_> {
         let below = self.below(inbox);
-        let updates = self.stream.as_ref().and_then(|stream| stream.of_child(place.call(), &call.target));
+        let updates =
+            self.stream.as_ref().and_then(|stream| stream.of_child(place.call(), &call.target, &call.instance));
         let asker = Asker::new(clock.clone(), Some(Arc::clone(&below.spent)), updates);
         call.asker = Some(asker.clone());
         let left = Left { router: Arc::clone(&router), call: call.clone(), asker };

@@ -1,5 +1,6 @@
 //! The tests of the copy: which there are, which are marked as the proof of a row, and whether one falls.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 use goondan_mutations::Result;
 use goondan_mutations::marks::Marks;
 use goondan_mutations::table::SWITCH;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// The longest time of a test while nothing is broken.
@@ -77,7 +80,8 @@ impl Tests {
         command.env("CARGO_MANIFEST_DIR", &test.directory).env("CARGO_PKG_NAME", &test.package);
         command.env_remove(SWITCH).envs(broken.map(|id| (SWITCH, id)));
         let start = Instant::now();
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let mut child = command.spawn()?;
         Ok(passes(&mut child, limit)?.then(|| start.elapsed()))
     }
 }
@@ -107,7 +111,8 @@ fn passes(child: &mut Child, limit: Duration) -> Result<bool> {
             return Ok(status.success());
         }
         if start.elapsed() > limit {
-            child.kill()?;
+            // With the processes that the test has started.
+            killpg(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGKILL)?;
             child.wait()?;
             return Ok(false);
         }

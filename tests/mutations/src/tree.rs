@@ -1,5 +1,6 @@
 //! A copy of the workspace, with the breaks in it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,11 +11,14 @@ use goondan_mutations::table::{self, Mutation};
 /// The directory of the copy, from the root of the workspace. It is kept, so that a second run builds little.
 const TREE: &str = "target/mutations";
 
-/// Copies the files that git knows and writes the breaks. A file that is as it was is not touched.
+/// Copies the files that git knows and writes the breaks. A file that is as it was is not touched, and one that is gone
+/// is removed.
 pub(crate) fn create(mutations: &[Mutation]) -> Result<PathBuf> {
     let tree = PathBuf::from(TREE);
     let listed = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).output()?;
-    for file in String::from_utf8(listed.stdout)?.split_terminator('\0').map(Path::new).filter(|file| file.exists()) {
+    let listed = String::from_utf8(listed.stdout)?;
+    let files: BTreeSet<_> = listed.split_terminator('\0').map(Path::new).filter(|file| file.exists()).collect();
+    for &file in &files {
         let (from, to) = (file, tree.join(file));
         fs::create_dir_all(to.parent().unwrap_or(&tree))?;
         if from.is_symlink() {
@@ -35,5 +39,22 @@ pub(crate) fn create(mutations: &[Mutation]) -> Result<PathBuf> {
     if let Some(lost) = mutations.iter().find(|mutation| !Path::new(&mutation.file).is_file()) {
         return Err(format!("{}: there is no file {}", lost.id, lost.file).into());
     }
+    remove_others(&tree, Path::new(""), &files)?;
     Ok(tree)
+}
+
+/// Removes the files in `directory` of the copy that are not in `files`, but for those that cargo has built.
+fn remove_others(tree: &Path, directory: &Path, files: &BTreeSet<&Path>) -> Result<()> {
+    for entry in fs::read_dir(tree.join(directory))? {
+        let entry = entry?;
+        let path = directory.join(entry.file_name());
+        if !entry.file_type()?.is_dir() {
+            if !files.contains(&*path) {
+                fs::remove_file(entry.path())?;
+            }
+        } else if path != Path::new("target") {
+            remove_others(tree, &path, files)?;
+        }
+    }
+    Ok(())
 }

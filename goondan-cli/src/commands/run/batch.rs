@@ -231,7 +231,9 @@ impl<'a> Batch<'a> {
         let cancelled = cancel(instance, event.as_ref());
         let turn = async {
             if args.stream {
-                return signals.run_turn(answer::stream(work.stream(instance)), args.grace(), cancelled).await;
+                let turn = work.stream(instance);
+                let turn = if args.children { turn.with_children() } else { turn };
+                return signals.run_turn(answer::stream(turn), args.grace(), cancelled).await;
             }
             match work {
                 Work::Event(event) => signals.run_turn(instance.run(*event), args.grace(), cancelled).await,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use goondan::agent::TurnUpdate;
 use goondan::event::RuntimeEvent;
-use goondan::name::ToolCallId;
+use goondan::name::{AgentName, InstanceKey, ToolCallId};
 
 use super::usage::seconds;
 use crate::output::{Style, Styled, first_line};
@@ -18,18 +18,18 @@ pub(super) struct Children(Vec<Child>);
 
 /// A turn of another agent.
 struct Child {
-    /// The calls and agents that lead to it.
-    path: Vec<(Option<ToolCallId>, String)>,
+    /// The calls and instances of agents that lead to it.
+    path: Vec<(Option<ToolCallId>, AgentName, InstanceKey)>,
     does: String,
     since: Instant,
 }
 
 impl Children {
     /// Takes an update of such a turn.
-    pub(super) fn take(&mut self, call: Option<ToolCallId>, agent: String, mut update: TurnUpdate) {
-        let mut path = vec![(call, agent)];
-        while let TurnUpdate::Child { call, agent, update: inner } = update {
-            path.push((call, agent.to_string()));
+    pub(super) fn take(&mut self, mut update: TurnUpdate) {
+        let mut path = Vec::new();
+        while let TurnUpdate::Child { call, agent, instance, update: inner } = update {
+            path.push((call, agent, instance));
             update = *inner;
         }
         let does = match &update {
@@ -57,7 +57,7 @@ impl Children {
     /// Returns the rows: at most `limit`.
     pub(super) fn rows(&self, limit: usize, style: &Styled) -> impl Iterator<Item = Styled> {
         self.0.iter().take(limit).map(|Child { path, does, since }| {
-            let agents: Vec<_> = path.iter().map(|(_, agent)| agent.as_str()).collect();
+            let agents: Vec<_> = path.iter().map(|(_, agent, _)| agent.as_str()).collect();
             let row = first_line(&format!("  {}: {does}", agents.join(" › ")), MAX_ROW);
             style.clone().paint(Style::Dim, &format!("{row} {}", seconds(since.elapsed())))
         })

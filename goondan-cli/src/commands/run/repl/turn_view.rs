@@ -263,8 +263,8 @@ impl TurnView {
                 self.progress.shows(shown);
                 Ok(())
             }
-            TurnUpdate::Child { call, agent, update } => {
-                self.progress.children.take(call, agent.to_string(), *update);
+            update @ TurnUpdate::Child { .. } => {
+                self.progress.children.take(update);
                 Ok(())
             }
             TurnUpdate::Event(event) => {
