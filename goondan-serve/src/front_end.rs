@@ -353,6 +353,7 @@ impl<F: FrontEnd> Teller<F> {
             }
             Update::Progress { .. } => self.tell(Told::Passing("progress", passing(update)), events),
             Update::Shown { .. } => self.tell(Told::Passing("shown", passing(update)), events),
+            Update::Child { .. } => self.tell(Told::Passing("child", passing(update)), events),
             Update::Asked(_) => self.tell(Told::Passing("asked", passing(update)), events),
             Update::Gone { .. } => self.tell(Told::Passing("gone", passing(update)), events),
             Update::Message { .. } => self.tell(Told::Passing("conversation", passing(update)), events),

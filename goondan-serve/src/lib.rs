@@ -40,6 +40,7 @@ mod agents;
 mod body;
 mod caller;
 mod calls;
+mod children;
 mod feed;
 mod front_end;
 #[cfg(feature = "listen")]

@@ -1,9 +1,10 @@
 //! The log of a turn, which any number of watchers read from any place.
 // SERVE-01
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use goondan_core::{Error, MessageEvent, Role};
+use goondan_core::{AgentName, Error, InstanceKey, MessageEvent, Role};
 use goondan_lock::Lock;
 use goondan_wire::{TurnEnd, Update};
 use tokio::sync::watch;
@@ -21,10 +22,8 @@ struct State {
     entries: Vec<Entry>,
     next: u64,
     bytes: usize,
-    /// The number of the newest message of the model, which has the text of the pieces before it.
-    newest_answer: u64,
-    /// Up to which number pieces are left out.
-    left_out: u64,
+    /// Whether a message of a model has come since pieces were left out. It has the text of the pieces before it.
+    has_new_answer: bool,
     end: Option<End>,
 }
 
@@ -88,15 +87,10 @@ impl Log {
         entry.number = state.next;
         state.next += 1;
         state.bytes += entry.json.len();
-        if is_answer(&entry.update) {
-            state.newest_answer = entry.number;
-        }
+        state.has_new_answer |= is_answer(told_in(&entry.update).1);
         state.entries.push(entry.clone());
-        let newest = state.newest_answer;
-        if state.bytes > most && newest > state.left_out {
-            state.left_out = newest;
-            state.entries.retain(|entry| entry.number > newest || !is_piece(&entry.update));
-            state.bytes = state.entries.iter().map(|entry| entry.json.len()).sum();
+        if state.bytes > most && std::mem::take(&mut state.has_new_answer) {
+            state.leave_out_pieces();
         }
         drop(state);
         self.changed.send_replace(());
@@ -160,6 +154,32 @@ impl Log {
     }
 }
 
+impl State {
+    /// Leaves out the pieces of answers that have come as messages.
+    fn leave_out_pieces(&mut self) {
+        let mut answered = HashSet::new();
+        let has_message = self.entries.iter().rev().map(|entry| {
+            let (conversation, update) = told_in(&entry.update);
+            if is_answer(update) {
+                answered.insert(conversation);
+            }
+            is_piece(update) && answered.contains(&conversation)
+        });
+        let mut has_message: Vec<_> = has_message.collect();
+        self.entries.retain(|_| has_message.pop() == Some(false));
+        self.bytes = self.entries.iter().map(|entry| entry.json.len()).sum();
+    }
+}
+
+/// Returns the update of a turn, with the conversation of that turn if another agent was asked.
+fn told_in(mut update: &Update) -> (Option<(&AgentName, &InstanceKey)>, &Update) {
+    let mut conversation = None;
+    while let Update::Child { agent_name, instance_key, update: told, .. } = update {
+        (conversation, update) = (Some((agent_name, instance_key)), told);
+    }
+    (conversation, update)
+}
+
 fn is_answer(update: &Update) -> bool {
     matches!(update, Update::Message { event: MessageEvent::Append { message }, .. } if message.role() == Role::Assistant)
 }
@@ -174,4 +194,42 @@ fn is_piece(update: &Update) -> bool {
             | Update::Progress { .. }
             | Update::Restart { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use goondan_core::{Message, Source};
+
+    use super::*;
+
+    fn child(key: &str, update: Update) -> Update {
+        let (agent_name, instance_key) = ("worker".parse().unwrap(), key.parse().unwrap());
+        Update::Child { turn_id: "t".into(), tool_call_id: None, agent_name, instance_key, update: Box::new(update) }
+    }
+
+    fn piece() -> Update {
+        Update::Text { turn_id: "t".into(), step_index: 0, part: 0, text: "x".repeat(100) }
+    }
+
+    fn answer() -> Update {
+        let message = Message::new(Role::Assistant, "x".repeat(100), Source::System).into();
+        Update::Message { turn_id: "t".into(), event: MessageEvent::Append { message } }
+    }
+
+    /// D-40.
+    #[test]
+    fn the_answer_of_a_turn_is_in_place_of_its_own_pieces_alone() {
+        let log = Log::new(0);
+        let updates = [child("a", piece()), child("b", piece()), piece(), child("a", child("c", piece()))];
+        updates.into_iter().for_each(|update| _ = log.push(update, 500));
+        let numbers = || log.read(0).entries.iter().map(|entry| entry.number).collect::<Vec<_>>();
+        assert_eq!(numbers(), [0, 1, 2, 3], "there is no answer yet");
+        log.push(child("a", answer()), 500);
+        assert_eq!(numbers(), [1, 2, 3, 4]);
+        log.push(answer(), 500);
+        log.push(child("a", piece()), 500);
+        assert_eq!(numbers(), [1, 3, 4, 5, 6]);
+        log.push(child("a", child("c", answer())), 500);
+        assert_eq!(numbers(), [1, 4, 5, 6, 7]);
+    }
 }

@@ -11,6 +11,7 @@ use goondan_runtime::{AgentCall, Queue};
 use goondan_wire::TurnEnd;
 use tokio::time::sleep;
 
+use crate::children::WithChildren;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::service::{Service, refused};
@@ -99,7 +100,8 @@ async fn answer(service: Service, queue: Arc<dyn Queue>, call: AgentCall) {
     let event = call.event.clone();
     let id = TurnId { agent: call.target.clone(), key: call.instance.clone(), event: event.id.clone() };
     let principal = event.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|of| of.id.clone());
-    let begun = match service.run(principal.as_deref(), id.agent.clone(), id.key.clone(), event).await {
+    let (agent, key) = (id.agent.clone(), id.key.clone());
+    let begun = match service.run(principal.as_deref(), agent, key, event, WithChildren(false)).await {
         Ok((_, log)) => ended(&log).await,
         Err(problem) => Err(problem),
     };

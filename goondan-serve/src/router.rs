@@ -13,6 +13,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 use serde_json::Value;
 
 use crate::ag_ui::input::RunInput;
+use crate::children::WithChildren;
 use crate::native::instances::{self, AgentList, InstanceList};
 use crate::native::json_of;
 use crate::native::turns::{self, Cancelled, TurnBody, Unended};
@@ -36,11 +37,25 @@ const BEGINS: &[u16] = &[400, 404, 408, 413, 422, 429, 503];
 /// The same, and of decisions that come too late.
 const DECIDES: &[u16] = &[400, 404, 408, 409, 413, 422, 429, 503];
 
+/// The path of a conversation.
+const INSTANCE: &str = "/v1/agents/{agent}/instances/{key}";
+
 fn routes() -> Vec<Route> {
     let mut routes = Vec::new();
     let mut add = |path: &str, method: &'static str, handler: MethodRouter<Service>, operation: Operation| {
         routes.push(Route { method, path: path.to_owned(), handler, operation });
     };
+    add_general(&mut add);
+    add_instances(&mut add);
+    add_turns(&mut add);
+    add_front_ends(&mut add);
+    routes
+}
+
+/// Adds a route.
+type Add<'a> = &'a mut dyn FnMut(&str, &'static str, MethodRouter<Service>, Operation);
+
+fn add_general(add: Add<'_>) {
     add("/healthz", "get", get(|| async { "ok" }), Operation::new("The process is alive.").says().without_token());
     let operation = Operation::new("It begins turns.").says().refuses(&[503]).without_token();
     add("/readyz", "get", get(ready), operation);
@@ -51,7 +66,9 @@ fn routes() -> Vec<Route> {
         Operation::new("This description.").answers::<Value>(200).without_token(),
     );
     add("/v1/agents", "get", get(instances::agents), Operation::new("The agents.").answers::<AgentList>(200));
+}
 
+fn add_instances(add: Add<'_>) {
     let operation = Operation::new("The conversations of an agent, by key.")
         .query("after", "The `next` of the page before.")
         .query("limit", "The most of them, from 1 to 1000; 100 by default.")
@@ -60,12 +77,11 @@ fn routes() -> Vec<Route> {
         .refuses(&[400, 404]);
     add("/v1/agents/{agent}/instances", "get", get(instances::list), operation);
 
-    let instance = "/v1/agents/{agent}/instances/{key}";
-    let at = |rest: &str| format!("{instance}{rest}");
+    let at = |rest: &str| format!("{INSTANCE}{rest}");
     let operation = Operation::new("A conversation.").answers::<schemas::Instance>(200).refuses(&[404]);
-    add(instance, "get", get(instances::show), operation);
+    add(INSTANCE, "get", get(instances::show), operation);
     let operation = Operation::new("Deletes a conversation for good.").says_nothing(204).refuses(&[404, 409]);
-    add(instance, "delete", delete(instances::delete), operation);
+    add(INSTANCE, "delete", delete(instances::delete), operation);
     let operation = Operation::new("Its messages.").answers::<Vec<schemas::Message>>(200);
     add(&at("/messages"), "get", get(instances::messages), operation.refuses(&[404]));
     let operation = Operation::new("The turns of a conversation that run, and those that begin later.")
@@ -76,13 +92,18 @@ fn routes() -> Vec<Route> {
     let operation = Operation::new("The calls that wait for a person.").answers::<Vec<schemas::Wait>>(200);
     add(&at("/decisions"), "get", get(instances::waits), operation.refuses(&[404]));
     let operation = Operation::new("Decides, and streams the turn, which goes on.")
+        .query(WithChildren::NAME, WithChildren::DESCRIPTION)
         .takes::<Vec<schemas::Decision>>()
         .streams()
         .refuses(&[400, 404, 408, 409, 413, 429, 503]);
     add(&at("/decisions"), "post", post(instances::decide), operation);
+}
 
+fn add_turns(add: Add<'_>) {
+    let at = |rest: &str| format!("{INSTANCE}{rest}");
     let operation = Operation::new("Runs a turn.")
         .header("Idempotency-Key", "With the same key, it is the same turn.")
+        .query(WithChildren::NAME, WithChildren::DESCRIPTION)
         .takes::<TurnBody>()
         .streams()
         .answers::<schemas::TurnEnd>(200)
@@ -101,16 +122,25 @@ fn routes() -> Vec<Route> {
     add(&at("/turns/{event}/events"), "get", get(turns::watch), operation);
     let operation = Operation::new("Cancels a turn.").answers::<Cancelled>(200).refuses(&[404]);
     add(&at("/turns/{event}/cancel"), "post", post(turns::cancel), operation);
+}
 
-    let operation = Operation::new("A run of AG-UI.").takes::<RunInput>().streams().refuses(DECIDES);
+fn add_front_ends(add: Add<'_>) {
+    let operation = Operation::new("A run of AG-UI.")
+        .query(WithChildren::NAME, WithChildren::DESCRIPTION)
+        .takes::<RunInput>()
+        .streams()
+        .refuses(DECIDES);
     add("/v1/agents/{agent}/ag-ui", "post", post(ag_ui::run), operation);
-    let operation = Operation::new("A message of AI SDK UI.").takes::<Chat>().streams().refuses(DECIDES);
+    let operation = Operation::new("A message of AI SDK UI.")
+        .query(WithChildren::NAME, WithChildren::DESCRIPTION)
+        .takes::<Chat>()
+        .streams()
+        .refuses(DECIDES);
     add("/v1/agents/{agent}/ui", "post", post(ui::post), operation);
     let operation = Operation::new("The turn that runs in a chat.").streams().says_nothing(204).refuses(&[404]);
     add("/v1/agents/{agent}/ui/{id}/stream", "get", get(ui::resume), operation);
     let operation = Operation::new("Cancels the turn that runs in a chat.").answers::<Cancelled>(200);
     add("/v1/agents/{agent}/ui/{id}/cancel", "post", post(ui::cancel), operation.refuses(&[404]));
-    routes
 }
 
 impl Service {

@@ -13,6 +13,7 @@ use goondan_runtime::store::{
 use tokio::time::timeout;
 
 use crate::agents::{Agents, Held};
+use crate::children::WithChildren;
 use crate::feed::{Background, Feed};
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
@@ -355,11 +356,13 @@ impl Service {
         agent: AgentName,
         key: InstanceKey,
         event: AgentEvent,
+        children: WithChildren,
     ) -> Result<(TurnId, Arc<Log>)> {
         let held = self.open(&agent, &key).await?;
         let id = TurnId { agent, key, event: event.id.clone() };
         let digest = Some(EventDigest::of(&event));
-        let start = Start { digest, principal: principal.map(str::to_owned), stream: held.run_stream(event), held };
+        let stream = children.stream(held.run_stream(event));
+        let start = Start { digest, principal: principal.map(str::to_owned), stream, held };
         let log = self.begin(&id, start, false).await?;
         self.accepted(&log).await?;
         Ok((id, log))

@@ -10,6 +10,7 @@ use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::tree::bundle_of_tasks;
 use crate::support::{MODEL, checkout, goondan, printed, stderr};
 
 const AGENT: &str = "apiVersion: goondan.ai/v1
@@ -438,4 +439,36 @@ fn a_bundle_that_changes_is_reloaded_and_open_conversations_go_on() {
     assert_eq!(serde_json::from_str::<Vec<Value>>(&messages).unwrap().len(), 4);
     server.signal(nix::sys::signal::Signal::SIGTERM);
     assert_eq!(server.end().0, Some(0));
+}
+
+#[test]
+#[covers("D-40", "SERVE-01")]
+fn a_stream_has_the_updates_of_the_agents_that_are_asked_if_it_is_to_have_them() {
+    // The script of the bundle is for one turn.
+    let ask = |path: &str, body: &str| {
+        let bundle = bundle_of_tasks();
+        Server::start(bundle.path(), &[]).ask("POST", &format!("/v1/agents/boss/{path}"), "", body)
+    };
+    let children = |body: &str| -> Vec<Value> {
+        let lines = body.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+        lines.filter(|update: &Value| update["type"] == "child").collect()
+    };
+    let (_, body) = ask("instances/ada/turns", &turn("work", "stream"));
+    assert!(body.contains("both are done") && children(&body).is_empty(), "{body}");
+    let (status, body) = ask("instances/ada/turns?children=true", &turn("work", "stream"));
+    let told = children(&body);
+    let mut texts: Vec<_> = told.iter().filter_map(|told| told["update"]["text"].as_str()).collect();
+    texts.sort_unstable();
+    assert_eq!((status, texts), (200, vec!["1", "2"]), "{body}");
+    assert!(told.iter().all(|told| told["agentName"] == "worker" && told["toolCallId"].is_string()), "{told:?}");
+
+    // The front ends pass them on.
+    let text = json!({ "type": "text", "text": "work" });
+    let chat = json!({ "id": "c", "messages": [{ "id": "m", "role": "user", "parts": [text] }] });
+    let (_, body) = ask("ui?children=true", &chat.to_string());
+    assert!(body.contains("\"type\":\"data-child\"") && body.contains("both are done"), "{body}");
+    for (query, wait) in [("children=yes", "stream"), ("children=true", "accepted")] {
+        let (status, problem) = ask(&format!("instances/ada/turns?{query}"), &turn("work", wait));
+        assert!(status == 400 && problem.contains("`children`"), "{problem}");
+    }
 }

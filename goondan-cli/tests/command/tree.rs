@@ -132,7 +132,7 @@ fn the_whole_usage_of_a_turn_is_shown() {
 }
 
 /// A bundle whose `boss` gives two tasks to `worker` at once.
-fn bundle_of_tasks() -> TempDir {
+pub(crate) fn bundle_of_tasks() -> TempDir {
     let directory = TempDir::new().unwrap();
     let tasks = json!({ "tasks": [{ "agent": "worker", "task": "one" }, { "agent": "worker", "task": "two" }] });
     let boss = json!([{ "call": { "tool": "subagents__run", "args": tasks } }, { "say": "both are done" }]);

@@ -9,6 +9,7 @@ use goondan_core::EventSource;
 
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::children::WithChildren;
 use crate::front_end::Teller;
 use crate::native::event_id;
 use crate::native::instances::decided;
@@ -24,6 +25,7 @@ pub(crate) async fn run(
     State(service): State<Service>,
     caller: Caller,
     Path(agent): Path<String>,
+    children: WithChildren,
     Body(input): Body<RunInput>,
 ) -> Result<Response> {
     let asked = input.asked()?;
@@ -36,12 +38,12 @@ pub(crate) async fn run(
             event.source = EventSource::new("connector", "ag-ui");
             event.auth = caller.auth();
             let event = event.with_id(event_id("ag-ui", &caller, (agent.as_str(), key.as_str()), &run));
-            let (_, log) = service.run(caller.principal(), agent, key, event).await?;
+            let (_, log) = service.run(caller.principal(), agent, key, event, children).await?;
             stream(log, 0, events)
         }
         Asked::Decisions { decisions, calls } => {
             let (agent, key) = caller.chat(&service, chat, Right::Decide)?;
-            let (_, log) = decided(&service, &caller, agent, key, decisions).await?;
+            let (_, log) = decided(&service, &caller, (agent, key), decisions, children).await?;
             stream(log, 0, events.going_on(calls))
         }
     })

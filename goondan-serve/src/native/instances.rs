@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use super::{json_of, turns};
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::children::WithChildren;
 use crate::feed::{self, Fed};
 use crate::log::Log;
 use crate::problem::{Problem, Result};
@@ -78,10 +79,11 @@ pub(crate) async fn decide(
     caller: Caller,
     Path((agent, key)): Path<(String, String)>,
     OriginalUri(uri): OriginalUri,
+    children: WithChildren,
     Body(decisions): Body<Vec<Deciding>>,
 ) -> Result<Response> {
     let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Decide)?;
-    let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
+    let (id, log) = decided(&service, &caller, (agent, key), decisions, children).await?;
     Ok(turns::streamed(&uri, &id, log))
 }
 
@@ -89,9 +91,9 @@ pub(crate) async fn decide(
 pub(crate) async fn decided(
     service: &Service,
     caller: &Caller,
-    agent: AgentName,
-    key: InstanceKey,
+    (agent, key): (AgentName, InstanceKey),
     decisions: Vec<Deciding>,
+    children: WithChildren,
 ) -> Result<(TurnId, Arc<Log>)> {
     let held = service.open_known(&agent, &key).await?;
     let is_empty = decisions.is_empty();
@@ -106,6 +108,7 @@ pub(crate) async fn decided(
     };
     let digest = held.interrupted_digest().await?;
     let stream = held.decide_stream(decisions.into_iter().map(|decision| made_by(decision, caller.principal())));
+    let stream = children.stream(stream);
     let id = TurnId { agent, key, event };
     let start = Start { digest, principal: caller.principal().map(str::to_owned), stream, held };
     let log = service.begin(&id, start, true).await?;

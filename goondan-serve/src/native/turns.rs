@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::{event_id, json_of};
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::children::WithChildren;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::schemas;
@@ -97,6 +98,7 @@ pub(crate) async fn run(
     Path((agent, key)): Path<(String, String)>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
+    children: WithChildren,
     Body(body): Body<TurnBody>,
 ) -> Result<Response> {
     let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Turn)?;
@@ -115,11 +117,15 @@ pub(crate) async fn run(
         event = event.with_id(event_id("http", &caller, (agent.as_str(), key.as_str()), client));
     }
     if let Awaited::Accepted = wait {
+        if children.0 {
+            let message = "a turn that is queued has no updates of the agents that it asks: leave out `children`";
+            return Err(Problem::request(message));
+        }
         let id = TurnId { agent, key, event: event.id.clone() };
         service.accept(&id, caller.principal(), event).await?;
         return Ok(located(&uri, &id, unended(Standing::Queued)));
     }
-    let (id, log) = service.run(caller.principal(), agent, key, event).await?;
+    let (id, log) = service.run(caller.principal(), agent, key, event, children).await?;
     match wait {
         Awaited::Result => Ok(located(&uri, &id, json_of(&*end_of(&log).await?))),
         _ => Ok(streamed(&uri, &id, log)),

@@ -14,6 +14,7 @@ use goondan_runtime::store::TurnOutcome;
 
 use crate::body::Body;
 use crate::caller::Caller;
+use crate::children::WithChildren;
 use crate::front_end::Teller;
 use crate::log::Log;
 use crate::native::instances::decided;
@@ -32,6 +33,7 @@ pub(crate) async fn post(
     State(service): State<Service>,
     caller: Caller,
     Path(agent): Path<String>,
+    children: WithChildren,
     Body(chat): Body<Chat>,
 ) -> Result<Response> {
     Ok(match chat.asked()? {
@@ -41,12 +43,12 @@ pub(crate) async fn post(
             event.auth = caller.auth();
             let base = event_id("ai-sdk", &caller, (agent.as_str(), key.as_str()), message);
             let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
-            let (id, log) = service.run(caller.principal(), agent, key, event).await?;
+            let (id, log) = service.run(caller.principal(), agent, key, event, children).await?;
             answer(page_of(&id), Arc::clone(&log), leaving(&service, id, log))
         }
         Asked::Decisions { decisions, calls } => {
             let (agent, key) = caller.chat(&service, (&agent, &chat.id), Right::Decide)?;
-            let (id, log) = decided(&service, &caller, agent, key, decisions).await?;
+            let (id, log) = decided(&service, &caller, (agent, key), decisions, children).await?;
             answer(page_of(&id).going_on(calls), Arc::clone(&log), leaving(&service, id, log))
         }
     })

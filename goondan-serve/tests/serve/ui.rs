@@ -55,6 +55,7 @@ async fn a_message_is_answered_once_and_a_page_that_comes_back_reads_it_whole() 
 
 #[tokio::test]
 #[covers("SERVE-01", "ASK-01")]
+#[expect(clippy::too_many_lines, reason = "it is told from its start to its end")]
 async fn an_approval_goes_on_with_the_same_message() {
     let text = json!({ "type": "text", "text": "Let me see." });
     let call = |id: &str, tool: &str| json!({ "type": "tool-call", "toolCallId": id, "toolName": tool, "input": {} });

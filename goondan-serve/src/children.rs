@@ -1,0 +1,37 @@
+//! The updates of the agents that a turn asks.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use goondan_runtime::TurnStream;
+
+use crate::problem::{Problem, Result};
+use crate::service::Service;
+
+/// Whether the stream of a turn has the updates of the agents that it asks, too: `?children=true`.
+// D-40
+#[derive(Clone, Copy)]
+pub(crate) struct WithChildren(pub(crate) bool);
+
+impl WithChildren {
+    pub(crate) const NAME: &str = "children";
+    pub(crate) const DESCRIPTION: &str = "`true`: with the updates of the agents that the turn asks.";
+
+    /// Returns the updates of a turn that begins, or goes on.
+    pub(crate) fn stream(self, turn: TurnStream) -> TurnStream {
+        if self.0 { turn.with_children() } else { turn }
+    }
+}
+
+impl FromRequestParts<Service> for WithChildren {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self> {
+        let query = parts.uri.query().unwrap_or_default();
+        let wanted = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == Self::NAME);
+        match wanted.as_ref().map(|(_, value)| &**value) {
+            None | Some("false") => Ok(Self(false)),
+            Some("true") => Ok(Self(true)),
+            Some(_) => Err(Problem::request("`children` is `true` or `false`")),
+        }
+    }
+}
