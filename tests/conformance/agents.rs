@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conformance_extensions::agents::{Asking, AskingOddly, Receiving};
+use conformance_extensions::agents::{Asking, AskingOddly, AskingWithFiles, Receiving};
 use goondan::agent::LocalRouter;
+use goondan::conversation::{FilePart, Message, Part};
 use goondan::event::{AgentEvent, Auth, Principal};
-use goondan::model::{ScriptItem, ScriptedModel};
-use goondan::{Agent, ErrorCode, json};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::{Agent, BoxFuture, ErrorCode, Result, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 
@@ -168,4 +169,51 @@ async fn the_caller_is_not_listed_zero_is_the_default_timeout_and_a_blank_input_
     a.instance("x").await.unwrap().run("hello").await.unwrap();
     let (refused, own) = ("E_INPUT the input is empty", "of its own: E_INPUT E_INPUT E_INPUT");
     assert_eq!(log.take(), [r#"others: ["b", "c"]"#, "answer", refused, refused, refused, own, "answer"]);
+}
+
+/// A model that draws a picture of the files that it is sent.
+struct Drawing;
+
+impl Model for Drawing {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let newest = request.messages().last().map(|message| message.content.parts().to_vec()).unwrap_or_default();
+        let seen = newest.iter().map(|part| match part {
+            Part::File(file) => file.label(),
+            Part::Text(part) => part.text.clone(),
+            part => panic!("{part:?}"),
+        });
+        let seen: Vec<_> = seen.collect();
+        let mut answer = ModelResponse::text(format!("saw {}", seen.join(" and ")));
+        answer.content.push(FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("out.png").into());
+        Box::pin(async { Ok(answer) })
+    }
+}
+
+#[both_linkages]
+#[covers("D-40")]
+async fn files_go_to_another_agent_and_come_back() {
+    let (log, router) = (Log::new(), LocalRouter::new());
+    let a = Agent::builder("a").model(ScriptedModel::new([ScriptItem::say("done").repeat()]));
+    let a = a.with::<AskingWithFiles>(log.config()).router(router.clone()).build().unwrap();
+    let b = Agent::builder("b").model(Drawing).build().unwrap();
+    router.add(&a);
+    router.add(&b);
+    let instance = a.instance("x").await.unwrap();
+    let answer = loop {
+        instance.run("hello").await.unwrap();
+        let answers = [
+            "saw look and [image/png in.png]: [\"[image/png out.png]\"]",
+            "saw [image/png in.png]: [\"[image/png out.png]\"]",
+            "E_INPUT",
+        ];
+        assert_eq!(log.take(), answers);
+        let messages = instance.messages().await.unwrap();
+        let is_answer = |message: &&_| Message::metadata(message).contains_key("__goondanInterAgentResponse");
+        if let Some(answer) = messages.iter().map(|message| &**message).find(is_answer) {
+            break answer.clone();
+        }
+    };
+    let [Part::Text(text), Part::File(file)] = answer.content().parts() else { panic!("{answer:?}") };
+    assert_eq!(text.text, "Answer of the agent `b`: saw later and [image/png in.png]");
+    assert_eq!(file.label(), "[image/png out.png]");
 }

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::conversation::{Content, MessageEvent};
+use crate::conversation::{Content, FilePart, MessageEvent, Part};
 use crate::depth::{self, Unchecked};
 use crate::error::{Error, ErrorCode, Result, WireError};
 use crate::event::{AgentEvent, AnswerFormat, TokenUsage, TurnInfo};
@@ -207,14 +208,16 @@ pub struct WireAgentRequest {
     answer: Option<Box<AnswerFormat>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ephemeral: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "files")]
+    files: Vec<FilePart>,
 }
 
 impl From<AgentRequest> for WireAgentRequest {
     fn from(request: AgentRequest) -> Self {
-        let AgentRequest { target, input, instance_key, timeout, metadata, system, options, answer, ephemeral } =
+        let AgentRequest { target, input, instance_key, timeout, metadata, system, options, answer, ephemeral, files } =
             request;
         let (target, model) = members_of(target);
-        Self { target, model, input, instance_key, timeout, metadata, system, options, answer, ephemeral }
+        Self { target, model, input, instance_key, timeout, metadata, system, options, answer, ephemeral, files }
     }
 }
 
@@ -222,11 +225,22 @@ impl TryFrom<WireAgentRequest> for AgentRequest {
     type Error = Error;
 
     fn try_from(request: WireAgentRequest) -> Result<Self> {
-        let WireAgentRequest { input, instance_key, timeout, metadata, system, options, answer, ephemeral, .. } =
-            request;
+        let WireAgentRequest {
+            input, instance_key, timeout, metadata, system, options, answer, ephemeral, files, ..
+        } = request;
         let target = target_of(request.target, request.model)?;
-        Ok(Self { target, input, instance_key, timeout, metadata, system, options, answer, ephemeral })
+        Ok(Self { target, input, instance_key, timeout, metadata, system, options, answer, ephemeral, files })
     }
+}
+
+/// Reads parts, each of which is a file.
+fn files<'de, D: Deserializer<'de>>(files: D) -> std::result::Result<Vec<FilePart>, D::Error> {
+    let parts = Vec::<Part>::deserialize(files)?.into_iter();
+    let files = parts.map(|part| match part {
+        Part::File(file) => Ok(*file),
+        _ => Err(D::Error::custom("`files` has a part that is no file")),
+    });
+    files.collect()
 }
 
 /// The answer of another agent, or of a model.
@@ -238,6 +252,8 @@ pub struct WireAgentResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<WireAnswered>,
     response: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "files")]
+    files: Vec<FilePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<TokenUsage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,10 +261,10 @@ pub struct WireAgentResponse {
 }
 
 impl From<AgentResponse> for WireAgentResponse {
-    fn from(AgentResponse { target, response, usage, finish_reason }: AgentResponse) -> Self {
+    fn from(AgentResponse { target, response, files, usage, finish_reason }: AgentResponse) -> Self {
         let (target, model) = members_of(target);
         let model = model.map(|WireModel { name }| WireAnswered { name });
-        Self { target, model, response, usage, finish_reason }
+        Self { target, model, response, files, usage, finish_reason }
     }
 }
 
@@ -256,9 +272,9 @@ impl TryFrom<WireAgentResponse> for AgentResponse {
     type Error = Error;
 
     fn try_from(answer: WireAgentResponse) -> Result<Self> {
-        let WireAgentResponse { target, model, response, usage, finish_reason } = answer;
+        let WireAgentResponse { target, model, response, files, usage, finish_reason } = answer;
         let model = model.map(|WireAnswered { name }| WireModel { name });
-        Ok(Self { target: target_of(target, model)?, response, usage, finish_reason })
+        Ok(Self { target: target_of(target, model)?, response, files, usage, finish_reason })
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::RequestTarget;
 use crate::BoxFuture;
+use crate::conversation::FilePart;
 use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AnswerFormat, TokenUsage, value_of};
@@ -61,6 +62,8 @@ pub struct AgentRequest {
     pub target: RequestTarget,
     /// The text for the other agent: none, or one that is not blank. A model needs one.
     pub input: Option<String>,
+    /// Files for the other agent.
+    pub files: Vec<FilePart>,
     /// The instance of the other agent; defaults to the one with the caller's key.
     pub instance_key: Option<InstanceKey>,
     /// Whether the other agent has a conversation of its own for this request: see [`AgentRequest::ephemeral`].
@@ -106,6 +109,7 @@ impl AgentRequest {
         Self {
             target,
             input: None,
+            files: Vec::new(),
             instance_key: None,
             ephemeral: false,
             timeout,
@@ -121,6 +125,21 @@ impl AgentRequest {
     #[must_use]
     pub fn input(mut self, input: impl Into<String>) -> Self {
         self.input = Some(input.into());
+        self
+    }
+
+    /// Adds a file for the other agent, which can have a text beside it.
+    ///
+    /// ```
+    /// use goondan::agent::AgentRequest;
+    /// use goondan::conversation::FilePart;
+    ///
+    /// let chart = FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("chart.png");
+    /// let request = AgentRequest::new("analyst").input("What does it show?").file(chart);
+    /// ```
+    #[must_use]
+    pub fn file(mut self, file: FilePart) -> Self {
+        self.files.push(file);
         self
     }
 
@@ -209,10 +228,11 @@ impl AgentRequest {
         if self.input.as_ref().map_or(to_model, |input| input.trim().is_empty()) {
             return Err(Error::new(ErrorCode::INPUT, "the input is empty").suggest("pass a text"));
         }
-        let of_agents = self.instance_key.is_some() || self.ephemeral || !self.metadata.is_empty();
+        let of_agents =
+            self.instance_key.is_some() || self.ephemeral || !self.metadata.is_empty() || !self.files.is_empty();
         let of_models = self.system.is_some() || self.options != ModelOptions::default();
         if to_model && of_agents {
-            let message = "a request to a model has an instance or metadata, which only agents read";
+            let message = "a request to a model has files, an instance or metadata, which only agents read";
             return Err(Error::new(ErrorCode::INPUT, message)
                 .suggest("leave them out, or put what the model should know into the input"));
         }
@@ -240,13 +260,15 @@ impl AgentRequest {
 }
 
 /// The answer of another agent, or of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AgentResponse {
     /// Who answered.
     pub target: RequestTarget,
-    /// The answer.
+    /// The text of the answer.
     pub response: String,
+    /// The files in the answer of another agent.
+    pub files: Vec<FilePart>,
     /// The tokens that the model call used, if the model reports them. They are part of the usage of this turn. `None`
     /// for another agent, whose turn has a usage of its own.
     pub usage: Option<TokenUsage>,
@@ -259,7 +281,13 @@ pub struct AgentResponse {
 impl AgentResponse {
     #[doc(hidden)]
     pub fn new(target: RequestTarget, response: String, usage: Option<TokenUsage>) -> Self {
-        Self { target, response, usage, finish_reason: None }
+        Self { target, response, files: Vec::new(), usage, finish_reason: None }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_files(self, files: Vec<FilePart>) -> Self {
+        Self { files, ..self }
     }
 
     #[doc(hidden)]

@@ -110,7 +110,7 @@ impl fmt::Debug for LocalRouter {
 
 /// A turn that another one waits for. It does not run on without that one, and stays open.
 // D-40
-struct Turn(JoinHandle<Result<String>>);
+struct Turn(JoinHandle<Result<AgentReply>>);
 
 impl Drop for Turn {
     fn drop(&mut self) {
@@ -124,7 +124,7 @@ impl Router for LocalRouter {
             let instance = self.instance(&call).await?;
             // In a task, so that requests of one turn run on several threads.
             let mut turn = Turn(tokio::spawn(async move { instance.answer_call(call).await }));
-            (&mut turn.0).await.map_err(task_failed)?.map(AgentReply::Text)
+            (&mut turn.0).await.map_err(task_failed)?
         })
     }
 

@@ -14,6 +14,7 @@ use goondan_lock::Lock;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::watch;
 
+use crate::ports::router::AgentReply;
 use crate::ports::store::InstanceId;
 use crate::turn::suspended;
 
@@ -179,7 +180,7 @@ impl Background {
 
 /// The answer of a background turn.
 pub(super) enum Answer {
-    Text(String),
+    Reply(AgentReply),
     /// There is none yet: the turn waits for decisions. The error says for which.
     Suspended(Error),
 }
@@ -188,7 +189,7 @@ impl Answer {
     pub(super) fn of(result: &TurnResult) -> Self {
         match result.finish_reason() {
             FinishReason::Suspended => Self::Suspended(suspended(result.waits().iter())),
-            _ => Self::Text(result.text().into_owned()),
+            _ => Self::Reply(result.into()),
         }
     }
 }

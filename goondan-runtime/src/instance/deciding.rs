@@ -12,7 +12,7 @@ use super::slot::ConversationLock;
 use super::{HandleInner, Instance, Waiter};
 use crate::join::join;
 use crate::live::Clock;
-use crate::ports::router::AgentCall;
+use crate::ports::router::{AgentCall, AgentReply};
 use crate::turn::{self, Cancel, TurnStream};
 
 impl Instance {
@@ -129,7 +129,7 @@ impl Instance {
     /// Handles the event of a call, as [`Instance::answer`] does; if the call says so, until its turn does not wait
     /// for a decision any more. Cancels it when the caller does not wait any more.
     // ASK-01, D-40
-    pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<String> {
+    pub(crate) async fn answer_call(&self, call: AgentCall) -> Result<AgentReply> {
         let mut cancelled = pin!(call.cancelled());
         let mut answer = Box::pin(self.answer_until_decided(&call));
         let answered = poll_fn(|cx| match cancelled.as_mut().poll(cx) {
@@ -150,7 +150,7 @@ impl Instance {
     }
 
     // ASK-04
-    async fn answer_until_decided(&self, call: &AgentCall) -> Result<String> {
+    async fn answer_until_decided(&self, call: &AgentCall) -> Result<AgentReply> {
         // A conversation that cannot be opened is told by the answer.
         let own = self.view().await.map(|view| view.services.clock.clone()).unwrap_or_default();
         let _follows = call.asker.as_ref().map(|asker| asker.clock.follow(&own));

@@ -13,7 +13,7 @@ use super::background::Pending;
 use super::conversation::DRAIN_TIMEOUT;
 use super::shared::AgentInner;
 use crate::attach::{AgentUpcalls, Services};
-use crate::ports::router::{AgentCall, AgentReply, not_found};
+use crate::ports::router::{AgentCall, not_found};
 
 /// The most delegations of a conversation that may wait for their results.
 const WAITING: usize = 64;
@@ -129,12 +129,14 @@ fn call(
 
 /// Runs the turn, and returns the text of its answer.
 async fn run(agent: &Arc<AgentInner>, call: AgentCall) -> Result<String> {
-    if call.target == agent.name {
+    let reply = if call.target == agent.name {
         // Also without a router.
-        return agent.open_for_others(call.instance.clone()).await?.answer_call(call).await;
-    }
-    let Some(router) = agent.spec().router.clone() else { return Err(not_found(&call.target, &[])) };
-    router.request(call).await.map(AgentReply::into_text)
+        agent.open_for_others(call.instance.clone()).await?.answer_call(call).await
+    } else {
+        let Some(router) = agent.spec().router.clone() else { return Err(not_found(&call.target, &[])) };
+        router.request(call).await
+    };
+    reply.map(|reply| reply.into_parts().0)
 }
 
 /// Emits the result on the bus of the conversation that delegated. A result without a listener is logged.

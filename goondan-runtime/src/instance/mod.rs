@@ -27,6 +27,7 @@ use serde_json::Value;
 
 use crate::bus::Listeners;
 use crate::live::{Asker, Spent};
+use crate::ports::router::AgentReply;
 use crate::ports::store::EventDigest;
 use crate::turn::{Back, Cancel, Rewound, TurnStream};
 use crate::updates::UpdateSender;
@@ -489,16 +490,15 @@ impl Instance {
         agent.background.tell(&slot.id, input, outcome)
     }
 
-    /// Handles an input event of another agent, or a delegated one, as [`Instance::run`] does. Returns the text of the
-    /// answer.
+    /// Handles an input event of another agent, or a delegated one, as [`Instance::run`] does. Returns its answer.
     ///
     /// # Errors
     /// `AGENT_SUSPENDED` when the turn waits for a decision.
-    async fn answer(&self, event: AgentEvent, waiter: Waiter) -> Result<String> {
+    async fn answer(&self, event: AgentEvent, waiter: Waiter) -> Result<AgentReply> {
         let _pending = Pending::begin(&self.inner.agent.background);
         let event = checked(event)?;
         match self.run_in_background(self.inner.slot.lock().await, event, waiter).await {
-            Ok(Answer::Text(text)) => Ok(text),
+            Ok(Answer::Reply(reply)) => Ok(reply),
             Ok(Answer::Suspended(error)) => Err(self.agent_suspended(&error)),
             Err(error) if *error.code() == ErrorCode::INSTANCE_SUSPENDED => Err(self.agent_suspended(&error)),
             Err(error) => Err(error),

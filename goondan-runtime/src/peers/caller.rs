@@ -1,12 +1,13 @@
 //! The calling side: sends the requests of one turn.
 
+use std::iter::once;
 use std::sync::Arc;
 use std::time::Duration;
 
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
-    AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, ReplyTo, RequestTarget,
-    RequestTicket, Result, SpanId, Timestamp, TurnInfo,
+    AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, Part, ReplyTo,
+    RequestTarget, RequestTicket, Result, SpanId, TextPart, Timestamp, TurnInfo,
 };
 use serde_json::{Value, json};
 
@@ -68,6 +69,10 @@ impl Caller<'_> {
                 .suggest("answer from what is known, or use `send`, which does not wait"));
         }
         let mut event = AgentEvent::from_agent(&self.turn.agent, request.input.clone());
+        if !request.files.is_empty() {
+            let text = request.input.iter().map(|text| TextPart::new(text.as_str()).into());
+            event.content = text.chain(request.files.iter().cloned().map(Part::from)).collect();
+        }
         // F-TRACE, F-AGENTS: the whole chain of calls has one trace and one principal.
         event.trace_id = Some(self.turn.trace.clone());
         event.parent_span_id = Some(self.span);
@@ -112,7 +117,8 @@ async fn await_final_answer(router: Arc<dyn Router>, call: AgentCall, request: &
 }
 
 fn response(target: &AgentName, reply: AgentReply) -> AgentResponse {
-    AgentResponse::new(RequestTarget::Agent(target.to_string()), reply.into_text(), None)
+    let (text, files) = reply.into_parts();
+    AgentResponse::new(RequestTarget::Agent(target.to_string()), text, None).with_files(files)
 }
 
 fn timed_out(target: &AgentName, timeout: Duration) -> Error {
@@ -215,7 +221,10 @@ impl PendingRequest {
         if !self.request.metadata.is_empty() {
             metadata["requestMetadata"] = Value::Object(self.request.metadata.clone());
         }
-        Message::user(format!("Answer of the agent `{target}`: {text}")).with_metadata(ANSWER, metadata)
+        let text = TextPart::new(format!("Answer of the agent `{target}`: {text}"));
+        let files = answer.map(|answer| answer.files).unwrap_or_default();
+        let parts: Vec<_> = once(Part::from(text)).chain(files.into_iter().map(Part::from)).collect();
+        Message::user(parts).with_metadata(ANSWER, metadata)
     }
 }
 

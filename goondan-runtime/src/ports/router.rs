@@ -1,6 +1,8 @@
 //! The port through which agents reach one another.
 
-use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result, TurnId};
+use goondan_core::{
+    AgentEvent, AgentName, BoxFuture, Error, ErrorCode, FilePart, InstanceKey, Part, Result, TurnId, TurnResult,
+};
 
 use super::store::InstanceId;
 use crate::live::Asker;
@@ -93,13 +95,39 @@ impl AgentCall {
 pub enum AgentReply {
     /// The text of its answer.
     Text(String),
+    /// The text of its answer, which may be empty, and the files in it.
+    Files {
+        /// The text.
+        text: String,
+        /// The files, without the data of a provider.
+        files: Vec<FilePart>,
+    },
+}
+
+impl From<&TurnResult> for AgentReply {
+    fn from(result: &TurnResult) -> Self {
+        let text = result.text().into_owned();
+        let parts = result.response().map(|message| message.content().parts()).unwrap_or_default();
+        let files = parts.iter().filter_map(|part| {
+            let Part::File(file) = part else { return None };
+            let mut copy = FilePart::new(&*file.media_type, file.url.clone());
+            copy.name.clone_from(&file.name);
+            Some(copy)
+        });
+        match files.collect::<Vec<_>>() {
+            files if files.is_empty() => Self::Text(text),
+            files => Self::Files { text, files },
+        }
+    }
 }
 
 impl AgentReply {
-    /// Returns the text of the answer.
-    pub(crate) fn into_text(self) -> String {
-        let Self::Text(text) = self;
-        text
+    /// Returns the text and the files of the answer.
+    pub(crate) fn into_parts(self) -> (String, Vec<FilePart>) {
+        match self {
+            Self::Text(text) => (text, Vec::new()),
+            Self::Files { text, files } => (text, files),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use goondan::agent::AgentRequest;
+use goondan::conversation::FilePart;
 use goondan::prelude::*;
 
 use crate::{Log, LogConfig};
@@ -149,6 +150,34 @@ impl AskingOddly {
         self.log.write(format!("of its own: {}", refused.map(|error| error.code().to_string()).join(" ")));
         let silent = agents.request(AgentRequest::new("b").metadata("why", "a timer")).await;
         self.log.write(silent.map_or_else(|error| error.to_string(), |answer| answer.response));
+        next.run(ctx).await
+    }
+}
+
+/// Asks `b` with a file, now and later, and logs the files of the answer.
+pub struct AskingWithFiles {
+    log: Log,
+}
+
+#[goondan::extension(name = "asking-with-files")]
+impl AskingWithFiles {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let agents = ctx.agents();
+        let file = || FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("in.png");
+        for request in [AgentRequest::new("b").input("look"), AgentRequest::new("b")] {
+            let answer = agents.request(request.file(file())).await?;
+            let files: Vec<_> = answer.files.iter().map(FilePart::label).collect();
+            self.log.write(format!("{}: {files:?}", answer.response));
+        }
+        let refused = agents.request(AgentRequest::model(None).input("look").file(file())).await.unwrap_err();
+        self.log.write(refused.code().to_string());
+        agents.request_later(AgentRequest::new("b").input("later").file(file()))?;
         next.run(ctx).await
     }
 }
