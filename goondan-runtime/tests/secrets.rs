@@ -6,7 +6,7 @@ use std::io;
 use std::panic::catch_unwind;
 
 use goondan_core::secret::mask;
-use goondan_core::{Error, Secret};
+use goondan_core::{Content, Error, FilePart, Part, Secret};
 use goondan_runtime::{Agent, ScriptedModel};
 
 fn is_masked(text: &str) -> bool {
@@ -70,4 +70,21 @@ fn an_agent_keeps_secrets_masked() {
     assert!(is_masked("key-of-an-agent"));
     drop(agent);
     assert!(!is_masked("key-of-an-agent"));
+}
+
+#[test]
+fn secrets_in_a_link_and_in_the_name_of_a_file_are_masked_and_its_content_is_kept() {
+    let secret = Secret::new("aGVsbG8gd29ybGQ");
+    let file = |url: &str| FilePart::new("text/plain", url).named(format!("{}.txt", secret.expose())).into();
+    let link = file("https://example.org/?key=aGVsbG8gd29ybGQ");
+    let data = file("data:text/plain;base64,aGVsbG8gd29ybGQ=");
+    let content = Content::from(vec![link, data]);
+    let masked = content.masked();
+    let urls = masked.parts().iter().map(|part| match part {
+        Part::File(file) => (file.url.as_str(), file.name.as_deref()),
+        part => panic!("{part:?}"),
+    });
+    let urls: Vec<_> = urls.collect();
+    let (link, data) = ("https://example.org/?key=***", "data:text/plain;base64,aGVsbG8gd29ybGQ=");
+    assert_eq!(urls, [(link, Some("***.txt")), (data, Some("***.txt"))]);
 }

@@ -33,7 +33,7 @@ const WHOLE: [&str; 10] = [
     "replaced output in a message",
     "log",
 ];
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 15] = [
     "arguments",
     "arguments after the call",
     "metadata of a call",
@@ -44,6 +44,7 @@ const MEMBERS: [&str; 14] = [
     "metadata of a message",
     "message after the turn",
     "other part of a message",
+    "data of a provider in a message",
     "catalog",
     "options of the model",
     "schema",

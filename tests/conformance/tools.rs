@@ -112,15 +112,18 @@ async fn calls_that_change_something_run_one_after_another() {
 #[both_linkages]
 async fn the_text_of_an_error_is_cut_on_a_character_boundary() {
     let log = Log::new();
-    let script = [ScriptItem::call("running__complain", json!({})), ScriptItem::say("done")];
-    let agent = agent(script).with::<Running>(log.config()).build().unwrap();
-    let instance = agent.instance("test").await.unwrap();
-    instance.run("hello").await.unwrap();
-    let messages = instance.messages().await.unwrap();
-    let text = messages[2].text();
-    let message = text.lines().next().unwrap().strip_prefix("error E_EXT_RUNTIME: ").unwrap();
-    assert_eq!(message.chars().count(), 1000);
-    assert!(message.ends_with("é... (truncated)"), "{message}");
+    for (characters, end) in [(1000, "éé"), (1001, "é... (truncated)"), (3000, "é... (truncated)")] {
+        let script =
+            [ScriptItem::call("running__complain", json!({ "characters": characters })), ScriptItem::say("done")];
+        let agent = agent(script).with::<Running>(log.config()).build().unwrap();
+        let instance = agent.instance("test").await.unwrap();
+        instance.run("hello").await.unwrap();
+        let messages = instance.messages().await.unwrap();
+        let text = messages[2].text();
+        let message = text.lines().next().unwrap().strip_prefix("error E_EXT_RUNTIME: ").unwrap();
+        assert_eq!(message.chars().count(), 1000);
+        assert!(message.ends_with(end), "{message}");
+    }
 }
 
 #[both_linkages]

@@ -1,7 +1,9 @@
 //! An extension that puts a value of any depth into the place that its config names.
 
 use goondan::agent::AgentRequest;
-use goondan::conversation::{Message, Part, Role, Source, ToolCallPart, ToolOutput, ToolResultPart};
+use goondan::conversation::{
+    Message, Part, ProviderData, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart,
+};
 use goondan::middleware::ToolCallDraft;
 use goondan::prelude::*;
 use goondan::tool::{Effect, ShownCall, ToolHandler, ToolItem};
@@ -161,6 +163,11 @@ impl Deep {
         if let Some(value) = config.value("other part of a message") {
             let part = Map::from_iter([("type".to_owned(), "image".into()), ("deep".to_owned(), value)]);
             ctx.emit(MessageEvent::append(Message::user(vec![Part::Other(Box::new(part))])));
+        }
+        if let Some(value) = config.value("data of a provider in a message") {
+            let rest = Map::from_iter([("deep".to_owned(), value)]);
+            let part = TextPart::new("hello").with_provider(ProviderData::new("echo", "echo", rest));
+            ctx.emit(MessageEvent::append(Message::user(vec![Part::from(part)])));
         }
         if let Some(value) = config.value("event") {
             self.api.events().emit("deep.event", (1, value));

@@ -67,6 +67,11 @@ pub struct Running {
     barrier: tokio::sync::Barrier,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Complaint {
+    characters: usize,
+}
+
 #[goondan::extension(name = "running")]
 impl Running {
     #[init]
@@ -90,10 +95,10 @@ impl Running {
         Ok(())
     }
 
-    /// Fails with a long message.
+    /// Fails with a message of so many characters.
     #[tool(effect = read)]
-    async fn complain(&self) -> Result<()> {
-        Err(Error::msg("é".repeat(3000)))
+    async fn complain(&self, input: Complaint) -> Result<()> {
+        Err(Error::msg("é".repeat(input.characters)))
     }
 
     /// Returns what its context offers, and writes into its directory.

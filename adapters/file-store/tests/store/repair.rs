@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use goondan_core::{
-    AgentName, Conversation, Error, ErrorCode, ExtensionName, InstanceKey, Message, MessageEvent, TurnId,
+    AgentEvent, AgentName, Conversation, Error, ErrorCode, ExtensionName, InstanceKey, Message, MessageEvent, TurnId,
 };
 use goondan_file_store::FileStore;
-use goondan_runtime::store::{Commit, Durability, Interrupted, Opened, TurnStart};
+use goondan_runtime::store::{Commit, Durability, EventDigest, Interrupted, Opened, TurnStart};
 use goondan_runtime::{InstanceId, Store};
 use serde_json::json;
 use tempfile::TempDir;
@@ -72,6 +72,7 @@ async fn damaged_lines_are_moved_aside_and_the_rest_opens() {
     assert!(content(&store, "k").await.is_err());
     let plan = store.inspect(&id("k")).unwrap();
     assert_eq!((plan[0].line, plan[0].file.as_path()), (Some(1), base.as_path()));
+    assert!(plan[0].what.contains("no message") && !plan[0].what.contains("base.jsonl"), "{}", plan[0].what);
     assert_eq!(fs::read_to_string(&base).unwrap(), damaged, "only inspected");
 
     assert_eq!(store.repair(&id("k")).unwrap(), plan);
@@ -370,4 +371,38 @@ async fn damage_to_an_imported_instance_is_found() {
     let text = fs::read_to_string(&base).unwrap();
     fs::write(&base, text.replace("text of b", "text of B")).unwrap();
     assert_eq!(content(&store, "copy").await.unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
+}
+
+/// The lines of the open turn have an order.
+#[tokio::test]
+async fn an_export_in_which_a_line_of_the_turn_comes_again_or_late_is_refused() {
+    let (_workspace, store, _) = instance().await;
+    let mut export = Vec::new();
+    store.export(&id("k"), &mut export).unwrap();
+    let export = String::from_utf8(export).unwrap();
+    let mut whole: Vec<_> = export.lines().map(str::to_owned).collect();
+    whole.pop();
+    let (event, begin) = (AgentEvent::input("hello"), whole.iter().position(|line| line.contains("\"turn\"")).unwrap());
+    let digest = json!({ "digest": EventDigest::of(&event) }).to_string();
+    let event = json!({ "event": event }).to_string();
+    whole.splice(begin + 1..begin + 1, [event.clone(), digest.clone()]);
+    let import = |lines: &[String], key: &str| {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let end = json!({ "end": { "lines": lines.len(), "crc": crc32fast::hash(text.as_bytes()) } });
+        store.import(format!("{text}{end}\n").as_bytes(), Some(id(key)))
+    };
+    import(&whole, "whole").unwrap();
+    for line in [event, digest] {
+        // Twice, and after the first record.
+        for place in [begin + 3, begin + 4] {
+            let mut lines = whole.clone();
+            if place > begin + 3 {
+                lines.retain(|other| *other != line);
+            }
+            lines.insert(place.min(lines.len()), line.clone());
+            let error = import(&lines, "refused").unwrap_err();
+            assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
+            assert!(error.message().contains("does not belong here"), "{}", error.message());
+        }
+    }
 }

@@ -36,6 +36,13 @@ impl KeptPrefix {
     }
 
     /// Returns the share that is kept, from 0 to 1.
+    ///
+    /// ```
+    /// use goondan::event::KeptPrefix;
+    ///
+    /// assert_eq!(KeptPrefix::new(50, 200).share(), 0.25);
+    /// assert_eq!(KeptPrefix::new(0, 0).share(), 1.0, "nothing is lost of nothing");
+    /// ```
     #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 characters")]
     pub fn share(&self) -> f64 {
         if self.of == 0 { 1.0 } else { self.kept as f64 / self.of as f64 }
