@@ -156,6 +156,7 @@ impl Run {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn scenarios() -> Vec<Scenario> {
     let two_steps = || vec![calls(&["look", "set", "pay"]), says("done")];
     let scenario = |name, config, answers| Scenario { name, config, answers, on_error: OnError::Abort };

@@ -269,6 +269,7 @@ async fn an_input_whose_future_was_dropped_joins_nothing() {
 }
 
 /// Runs a turn into which an input is steered, until both are answered, however often it is interrupted.
+#[expect(clippy::too_many_lines, reason = "it is told from its start to its end")]
 async fn interrupted(store: impl Store, breaks: &[(usize, Break)], goes_on: GoesOn) -> (usize, bool) {
     let plan = Plan::new(breaks.to_vec());
     let asked = Arc::new(Notify::new());

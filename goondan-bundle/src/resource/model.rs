@@ -71,12 +71,7 @@ impl ModelResource {
             spec.deny_misspelt("provider");
         }
         let provider = find(&provider?)?;
-        let record = spec.get("record").map(|cursor| {
-            let file = below(root, &cursor)?;
-            to_check.records.push((file.clone(), cursor));
-            Some(file)
-        });
-        let record = record.map_or(Some(None), |record| record.map(Some));
+        let record = read_record(&spec, root, to_check);
         let mut sources = read_sources(cursor);
         sources.retain(|value| MODEL.names().all(|name| value.keys[0] != name));
 
@@ -179,6 +174,14 @@ impl ModelResource {
             None => placed,
         }
     }
+}
+
+/// Reads the file in which the model is recorded: `Some(None)` if there is none, and `None` if its path is refused.
+fn read_record<'a>(spec: &MapReader<'a>, root: &Path, to_check: &mut ToCheck<'a>) -> Option<Option<PathBuf>> {
+    let Some(cursor) = spec.get("record") else { return Some(None) };
+    let file = below(root, &cursor)?;
+    to_check.records.push((file.clone(), cursor));
+    Some(Some(file))
 }
 
 /// The provider that `cursor` names.

@@ -11,6 +11,7 @@ use crate::support::{AGENT, bundle_of, error, model, warnings};
 
 #[test]
 #[covers("RULE-02", "SCHEMA-01")]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn mistakes_in_the_settings_have_a_place_and_a_remedy() {
     const SCHEMA: &str = "E_CONFIG_SCHEMA_INVALID";
     for (spec, expected) in [

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goondan::conversation::{Message, Source, Timestamp};
-use goondan::event::{KeptPrefix, RuntimeEvent, TokenUsage};
+use goondan::event::{EventScope, KeptPrefix, RuntimeEvent, TokenUsage};
 use goondan::model::ModelFinish;
 use goondan::name::TurnId;
 use serde::Serialize;
@@ -74,6 +74,22 @@ impl StepTotals {
             all.broken.push(BrokenPrefix { turn_id: turn_id.clone(), step_index, prefix });
         }
     }
+
+    /// Returns the cost of the turn, which has ended.
+    fn ended(self, scope: EventScope, duration: Duration) -> TurnCost {
+        TurnCost {
+            turn_id: scope.turn_id,
+            ended_at: scope.timestamp,
+            duration_ms: millis(duration),
+            steps: self.count,
+            tool_calls: self.tool_calls,
+            token_usage: self.tokens,
+            whole_usage: None,
+            finish_reason: self.finish_reason,
+            kept_prefix: self.kept_prefix,
+            error: None,
+        }
+    }
 }
 
 impl KeptPrefixes {
@@ -132,35 +148,13 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             None
         }
         RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage, whole_usage } => {
-            let StepTotals { tool_calls, finish_reason, kept_prefix, .. } = running.remove(&scope.turn_id)?;
-            Some(TurnCost {
-                turn_id: scope.turn_id,
-                ended_at: scope.timestamp,
-                duration_ms: millis(duration),
-                steps: step_count,
-                tool_calls,
-                token_usage,
-                whole_usage,
-                finish_reason,
-                kept_prefix,
-                error: None,
-            })
+            let cost = running.remove(&scope.turn_id)?.ended(scope, duration);
+            Some(TurnCost { steps: step_count, token_usage, whole_usage, ..cost })
         }
         RuntimeEvent::TurnFailed { scope, duration, error_message, token_usage, whole_usage, .. } => {
-            let StepTotals { count, tool_calls, tokens, finish_reason, kept_prefix } =
-                running.remove(&scope.turn_id)?;
-            Some(TurnCost {
-                turn_id: scope.turn_id,
-                ended_at: scope.timestamp,
-                duration_ms: millis(duration),
-                steps: count,
-                tool_calls,
-                token_usage: token_usage.or(tokens),
-                whole_usage,
-                finish_reason,
-                kept_prefix,
-                error: Some(error_message),
-            })
+            let cost = running.remove(&scope.turn_id)?.ended(scope, duration);
+            let token_usage = token_usage.or(cost.token_usage);
+            Some(TurnCost { token_usage, whole_usage, error: Some(error_message), ..cost })
         }
         _ => None,
     }

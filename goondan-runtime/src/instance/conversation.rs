@@ -157,25 +157,46 @@ impl OpenConversation {
                 info
             }
         };
-        let Self { services, newest, journaled, replaced, .. } = self;
+        let (outcome, so_far) = self.run_turn(slot, &info, awaited, waiter).await;
+        self.adopt_replaced().await;
+        match outcome {
+            Ok(mut result) => {
+                result.set_totals(so_far.steps, so_far.tool_calls);
+                Ok(result)
+            }
+            Err(error) => Err(error.in_turn(so_far)),
+        }
+    }
+
+    /// Runs the turn, and commits it. Returns the outcome, with the work that the turn has done.
+    async fn run_turn(
+        &mut self,
+        slot: &InstanceSlot,
+        info: &Arc<TurnInfo>,
+        awaited: Option<Arc<AwaitedValue>>,
+        waiter: Waiter,
+    ) -> (Result<TurnResult>, FailedTurn) {
+        // Guards of the turn borrow it, and end after its commit.
+        let services = &Arc::clone(&self.services);
+        let Self { newest, journaled, replaced, .. } = self;
         let lost = journaled.lost();
         let mut until_cancelled = pin!(slot.cancelled());
         // From here on `InstanceSlot::cancel` reaches the turn.
         until_cancelled.as_mut().enable();
         let streams = waiter.updates.as_ref().and_then(UpdateSender::turn_runs);
-        let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(&info), streams);
-        let cause = services.bus.enter_turn(&info);
+        let in_turn = (slot.enter_turn(), services.states.enter_turn(), slot.run_event(info), streams);
+        let cause = services.bus.enter_turn(info);
         let used = RequestUsage::new(Asked::of(waiter.spent, waiter.updates.clone()));
-        let watch = Watch::of(&self.agent.observers, &info, waiter.updates, journaled.keeps_runtime_events());
+        let watch = Watch::of(&self.agent.observers, info, waiter.updates, journaled.keeps_runtime_events());
         journaled.tell_to(watch.clone());
         if let Some(watch) = &watch {
             services.showing.watch(Arc::downgrade(watch) as _);
         }
-        let reporter = Reporter::new(&services.bus, &info, watch.as_deref());
+        let reporter = Reporter::new(&services.bus, info, watch.as_deref());
         let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
         let asks = Asks { questions: &self.agent.questions, clock: &services.clock };
-        let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &asks, &reporter, &used);
+        let requests = Requests::new(&self.generation.spec, info, &services.inbox, reach, &asks, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests, &slot.steering, awaited);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let mut outcome = match unless(until_cancelled, lost, &used.asked, turn.run().instrument(span)).await {
@@ -189,46 +210,44 @@ impl OpenConversation {
         // D-18: state that handlers set in response to this turn's events is committed with it.
         services.bus.drain(DRAIN_TIMEOUT).await;
         journaled.note(&runtime_events);
+        let mut stored = self.store_end(info, &mut outcome).await;
+        drop(in_turn);
+        if stored.is_ok() {
+            // State that was set after the commit and before `in_turn` was dropped.
+            stored = self.journaled.store_state().await;
+        }
+        drop(cause);
+        if let (Err(error), Err(_)) = (&outcome, &stored) {
+            tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
+        }
+        (stored.and(outcome), so_far)
+    }
+
+    /// Stores how the turn has ended, or that it waits. If it cannot be stored that it waits, the turn has failed.
+    async fn store_end(&mut self, info: &TurnInfo, outcome: &mut Result<TurnResult>) -> Result<()> {
+        // While the store is away, the turn stays open, whatever layers made of that.
+        self.journaled.check_available()?;
+        if self.journaled.is_suspending()
+            && outcome.is_ok()
+            && let Err(error) = self.journaled.suspend().await
+        {
+            *outcome = Err(error);
+            self.journaled.check_available()?;
+        }
+        if is_suspended(outcome) {
+            return Ok(());
+        }
         let event = info.input.id.clone();
-        let mut ended = match &outcome {
+        let ended = match outcome {
             Ok(result) => TurnOutcome::answered(event, result.finish_reason()),
             Err(error) if *error.code() == ErrorCode::TURN_CANCELLED => TurnOutcome::cancelled(event),
             Err(error) => TurnOutcome::failed(event, error),
         };
-        // While the store is away, the turn stays open, whatever layers made of that.
-        let mut stored = journaled.check_available();
-        if stored.is_ok()
-            && journaled.is_suspending()
-            && outcome.is_ok()
-            && let Err(error) = journaled.suspend().await
-        {
-            stored = journaled.check_available();
-            ended = TurnOutcome::failed(info.input.id.clone(), &error);
-            outcome = Err(error);
-        }
-        if stored.is_ok() && !is_suspended(&outcome) {
-            stored = journaled.end_turn(&ended).await;
-        }
-        if stored.is_ok() && !is_suspended(&outcome) && services.inbox.take_ephemeral() {
+        self.journaled.end_turn(&ended).await?;
+        if self.services.inbox.take_ephemeral() {
             Box::pin(forget(&self.generation.spec, &info.turn)).await;
         }
-        drop(in_turn);
-        if stored.is_ok() {
-            // State that was set after the commit and before `in_turn` was dropped.
-            stored = journaled.store_state().await;
-        }
-        drop(cause);
-        self.adopt_replaced().await;
-        if let (Err(error), Err(_)) = (&outcome, &stored) {
-            tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
-        }
-        match stored.and(outcome) {
-            Ok(mut result) => {
-                result.set_totals(so_far.steps, so_far.tool_calls);
-                Ok(result)
-            }
-            Err(error) => Err(error.in_turn(so_far)),
-        }
+        Ok(())
     }
 
     /// Goes on with the open turn, which `event` started.

@@ -110,6 +110,20 @@ impl Judge<'_> {
                 Value::Array(items) => all(items.iter().map(|item| self.value(rule, item, depth))),
                 _ => is_schema(rule),
             },
+            _ => self.object_keyword(keywords, keyword, rule, value, depth),
+        }
+    }
+
+    /// As [`keyword`](Self::keyword), for those about the members of an object.
+    fn object_keyword(
+        &self,
+        keywords: &Map<String, Value>,
+        keyword: &str,
+        rule: &Value,
+        value: &Value,
+        depth: u32,
+    ) -> Option<bool> {
+        match keyword {
             "required" => {
                 let names = rule.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
                 let members = value.as_object();

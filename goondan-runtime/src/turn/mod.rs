@@ -17,6 +17,7 @@ mod left_out;
 mod machine;
 mod model_call;
 mod partial;
+mod pieces;
 mod prefix;
 mod prepared;
 mod presented;

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
@@ -11,15 +11,17 @@ use goondan_core::{
     BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Message, MessageEvent, Part,
     Result, Role, RuntimeEvent, Source, StepRef, ToolCallId,
 };
+use goondan_lock::Lock;
 use serde_json::{Map, Value};
 
 use super::first_piece::FirstPiece;
 use super::journaled::JournaledConversation;
 use super::left_out::LeftOut;
+use super::pieces::Pieces;
 use super::prefix::Asked;
-use super::reviewers::is_held;
 use super::settings::CallSettings;
 use super::step::StepRun;
+use super::transformed::Transforming;
 use crate::awaited::AwaitedValue;
 use crate::live::within;
 use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ValueBy, calls_in, whole};
@@ -39,13 +41,7 @@ impl StepRun<'_, '_> {
     /// is in `model_call`.
     pub(super) async fn call_model(&mut self) -> Result<Vec<Part>> {
         self.turn.settle(Durability::Flushed).await?;
-        self.turn.journaled.partial.start(self.index);
-        self.turn.journaled.report_orphans(&self.turn.info.turn);
-        self.answer_from = Some(self.turn.journaled.conversation.end());
-        if self.directed.held.is_held() {
-            self.turn.journaled.hold_messages();
-        }
-        self.holds = self.reviewers.hold() || self.turn.awaited.is_some();
+        self.reach_core();
         if self.directed.prepared.is_some()
             && let Some((content, by)) = self.directed.prepared.use_up()?
         {
@@ -55,112 +51,108 @@ impl StepRun<'_, '_> {
             self.ask_for_value()?;
         }
         let mut left_out = self.turn.journaled.left_out();
-        let mut projection = self.projection()?;
-        if let Some(left_out) = &left_out {
-            projection = Some(left_out.applied(&self.turn.journaled.conversation, projection));
-        }
-        let request = self.request(projection.as_deref());
-        self.report_start(Some(&request));
+        let projection = self.projection_without(left_out.as_deref())?;
+        self.report_start(Some(&self.request(projection.as_deref())));
         self.keep_prefix(projection.as_deref())?;
         if self.turn.reporter.is_watched() {
             self.turn.journaled.first_piece = FirstPiece::asked();
         }
         let transforming = self.transformers.begin();
-        let request = self.request(projection.as_deref());
-        let model = self.settings.model(self.generation)?;
+        let pieces = self.pieces(transforming);
         let limit = self.generation.spec.policy.model_timeout;
-        let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
-        let (reporter, index) = (self.turn.reporter, self.index);
-        let (span, held, judged) = (self.span, self.directed.held.is_held(), self.holds);
-        let sent = AtomicBool::new(false);
-        let tell = |delta: ModelDelta<'_>| {
-            // A held answer is not kept as partial either: no layer has approved it yet.
-            let is_told = !(held || judged && is_held(delta));
-            if is_told {
-                // Nothing of a discarded answer was sent.
-                sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
-                partial.add(delta);
-                if let Some(watch) = reporter.streams() {
-                    watch.piece(index, span, delta);
-                }
-            }
-        };
-        let send = |delta: ModelDelta<'_>| {
-            first_piece.add(delta);
-            match &transforming {
-                None => tell(delta),
-                Some(transforming) => transforming.lock().take(delta, &tell),
-            }
-            if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
-                reporter.report_retry(index, span, reason, wait);
-            }
-        };
-        let mut asked = model.generate(request, DeltaSink::to(&send));
-        // No `async` block, which would store the answer while the request is repeated, and so in each step.
-        let (step, refused, send, failing) = (&*self, &mut left_out, &send, transforming.as_deref());
         let mut refuses_value = false;
-        let refuses = &mut refuses_value;
-        let answer = poll_fn(move |cx| {
-            loop {
-                let polled = asked.as_mut().poll(cx);
-                if let Some(error) = failing.and_then(|transforming| transforming.lock().failure()) {
-                    return Poll::Ready(Err(error));
-                }
-                let answer = ready!(polled);
-                if let Err(error) = &answer
-                    && let Some(again) = step.ask_without_files(error, refused, model, send)
-                {
-                    asked = again;
-                    continue;
-                }
-                if let Err(error) = &answer
-                    && !*refuses
-                    && let Some(again) = step.ask_without_value(error, refused.as_deref(), model, send)
-                {
-                    asked = again;
-                    *refuses = true;
-                    continue;
-                }
-                return Poll::Ready(answer);
-            }
-        });
-        let mut answer = within(limit, None, answer).await.unwrap_or_else(|| {
+        let send = |piece: ModelDelta<'_>| pieces.take(piece);
+        let answer = self.ask(projection.as_deref(), &mut left_out, &mut refuses_value, (&pieces, &send))?;
+        let answer = within(limit, None, answer).await.unwrap_or_else(|| {
             let message = format!("the model did not answer within {limit:?}");
             Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true))
         });
-        let mut value_at = None;
-        if self.value_by.is_some()
-            && let Ok(response) = &mut answer
-        {
-            value_at = AwaitedValue::take_call(&mut response.content, &mut response.finish_reason);
-        }
-        if let (Some(transforming), Ok(response)) = (transforming, &mut answer) {
-            match transforming.into_inner().finish(&mut response.content, &tell) {
-                Ok(false) => {}
-                Ok(true) => {
-                    if sent.load(Ordering::Relaxed) {
-                        tell(ModelDelta::Restart { reason: "the answer has other text than its pieces", wait: None });
-                    }
-                }
-                Err(error) => answer = Err(error),
-            }
-        }
+        let answer = answer.and_then(|mut response| {
+            let ModelResponse { content, finish_reason, .. } = &mut response;
+            let value_at = self.value_by.and_then(|_| AwaitedValue::take_call(content, finish_reason));
+            let was_streamed = pieces.finish(content)?;
+            Ok((response, value_at, was_streamed))
+        });
         if let Some(left_out) = left_out {
             self.turn.journaled.keep_left_out(&left_out, answer.is_ok())?;
         }
         self.turn.journaled.refuses_values |= refuses_value;
-        let mut response = answer?;
+        let (mut response, value_at, was_streamed) = answer?;
         if let Some(at) = value_at {
             AwaitedValue::keep(&mut response.content, at);
         }
         correct_calls(&mut response.content, &self.turn.journaled.conversation);
-        self.was_streamed = sent.load(Ordering::Relaxed);
-        if !self.was_streamed {
+        self.was_streamed = was_streamed;
+        if !was_streamed {
             // The model does not stream.
             self.send_unreviewed(&response.content);
         }
         self.turn.journaled.partial.clear();
         Ok(self.take_response(response, projection.is_some()))
+    }
+
+    /// Takes in that the layers have reached the core: what they have directed is in force.
+    fn reach_core(&mut self) {
+        self.turn.journaled.partial.start(self.index);
+        self.turn.journaled.report_orphans(&self.turn.info.turn);
+        self.answer_from = Some(self.turn.journaled.conversation.end());
+        if self.directed.held.is_held() {
+            self.turn.journaled.hold_messages();
+        }
+        self.holds = self.reviewers.hold() || self.turn.awaited.is_some();
+    }
+
+    /// Returns the receiver of the pieces of the answer.
+    fn pieces(&self, transforming: Option<Box<Lock<Transforming>>>) -> Pieces<'_> {
+        let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
+        Pieces {
+            first: first_piece,
+            partial,
+            reporter: self.turn.reporter,
+            step: self.index,
+            span: self.span,
+            held: self.directed.held.is_held(),
+            judged: self.holds,
+            transforming,
+            sent: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks the model, and again without the parts of the request that its provider refuses.
+    fn ask<'s>(
+        &'s self,
+        projection: Option<&'s Projection>,
+        left_out: &'s mut Option<Box<LeftOut>>,
+        refuses_value: &'s mut bool,
+        (pieces, send): (&'s Pieces<'s>, &'s (dyn Fn(ModelDelta<'_>) + Sync)),
+    ) -> Result<impl Future<Output = Result<ModelResponse>>> {
+        let model = self.settings.model(self.generation)?;
+        let mut asked = model.generate(self.request(projection), DeltaSink::to(send));
+        // No `async` block, which would store the answer while the request is repeated, and so in each step.
+        Ok(poll_fn(move |cx| {
+            loop {
+                let polled = asked.as_mut().poll(cx);
+                if let Some(error) = pieces.failure() {
+                    return Poll::Ready(Err(error));
+                }
+                let answer = ready!(polled);
+                if let Err(error) = &answer
+                    && let Some(again) = self.ask_without_files(error, left_out, model, send)
+                {
+                    asked = again;
+                    continue;
+                }
+                if let Err(error) = &answer
+                    && !*refuses_value
+                    && let Some(again) = self.ask_without_value(error, left_out.as_deref(), model, send)
+                {
+                    asked = again;
+                    *refuses_value = true;
+                    continue;
+                }
+                return Poll::Ready(answer);
+            }
+        }))
     }
 
     /// Sends the request again without its new files, if the provider may have refused it because of them.
@@ -222,10 +214,7 @@ impl StepRun<'_, '_> {
         {
             options.tool_choice = None;
         }
-        let mut projection = self.projection().ok()?;
-        if let Some(left_out) = left_out {
-            projection = Some(left_out.applied(&self.turn.journaled.conversation, projection));
-        }
+        let projection = self.projection_without(left_out).ok()?;
         tracing::warn!(
             turn = %self.turn.info.turn, step = self.index,
             "a request is repeated without the schema of its answer: {}", error.report()
@@ -242,6 +231,16 @@ impl StepRun<'_, '_> {
     pub(super) fn projection(&self) -> Result<Option<Box<Projection>>> {
         // `token_estimate` builds it too: the warning is for the request alone.
         self.directed.projected.of(&self.turn.journaled.conversation, self.answer_from.is_some())
+    }
+
+    /// Returns the conversation with the edits of middlewares, and without the files that are left out.
+    #[inline]
+    fn projection_without(&self, left_out: Option<&LeftOut>) -> Result<Option<Box<Projection>>> {
+        let projection = self.projection()?;
+        Ok(match left_out {
+            None => projection,
+            Some(left_out) => Some(left_out.applied(&self.turn.journaled.conversation, projection)),
+        })
     }
 
     fn request<'r>(&'r self, projection: Option<&'r Projection>) -> ModelRequest<'r> {

@@ -245,22 +245,23 @@ impl<'a> Requests<'a> {
         {
             AwaitedValue::keep(&mut response.content, at);
         }
-        let unusable = |problem: &str| {
-            Error::new(ErrorCode::MODEL_ANSWER, format!("the answer to the request of an extension: {problem}"))
-                .suggest("ask again, or ask another model")
-        };
-        match classify(&response.content, response.finish_reason, awaited.is_some()) {
-            Answer::Refused(error) => return Err(error),
-            Answer::Malformed(problem) => return Err(unusable(&problem)),
-            Answer::Usable | Answer::Paused | Answer::NothingToAdd => {}
-        }
-        let text = text_of(&response.content);
-        if text.trim().is_empty() && awaited.is_none() {
-            Err(unusable("it has no text"))
-        } else {
-            Ok(text.into_owned())
-        }
+        text_answered(response, awaited.is_some())
     }
+}
+
+/// Returns the text that a model has answered. It may be empty if a value was asked for.
+fn text_answered(response: &ModelResponse, may_be_empty: bool) -> Result<String> {
+    let unusable = |problem: &str| {
+        Error::new(ErrorCode::MODEL_ANSWER, format!("the answer to the request of an extension: {problem}"))
+            .suggest("ask again, or ask another model")
+    };
+    match classify(&response.content, response.finish_reason, may_be_empty) {
+        Answer::Refused(error) => return Err(error),
+        Answer::Malformed(problem) => return Err(unusable(&problem)),
+        Answer::Usable | Answer::Paused | Answer::NothingToAdd => {}
+    }
+    let text = text_of(&response.content);
+    if text.trim().is_empty() && !may_be_empty { Err(unusable("it has no text")) } else { Ok(text.into_owned()) }
 }
 
 fn input(request: &AgentRequest) -> String {

@@ -149,10 +149,7 @@ impl<'a, 't> StepRun<'a, 't> {
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
         self.turn.shared.check_metadata()?;
         self.settings.check(self.generation)?;
-        let is_recorded = self.turn.repetition.as_mut().is_some_and(|repetition| repetition.step_core());
-        if !is_recorded {
-            self.turn.journaled.reached(Reached::StepCore(self.index))?;
-        }
+        self.record_core()?;
         if let Some(recorded) = self.recorded.take() {
             // Boxed, so that the future of other steps stays small.
             return Box::pin(self.go_on_with(recorded)).await;
@@ -166,18 +163,7 @@ impl<'a, 't> StepRun<'a, 't> {
             Answer::Usable => {}
             Answer::Paused => another = true,
             Answer::NothingToAdd => is_nothing = true,
-            Answer::Malformed(problem) => {
-                content.into_iter().for_each(Part::discard);
-                let problem = &*problem;
-                if let Some(by) = &self.model_call.prepared_by {
-                    return Err(unusable(problem, by));
-                }
-                let turn = &self.turn.info.turn;
-                tracing::warn!(%turn, step = self.index, problem, "malformed answer of the model");
-                self.turn.journaled.reached(Reached::answer(finish, Some(problem)))?;
-                self.turn.append(Message::new(Role::User, correction(problem), Source::System));
-                return Ok(StepResult::repair(Repair::malformed(problem), &self.model_call));
-            }
+            Answer::Malformed(problem) => return self.repair(content, &problem),
             Answer::Refused(error) => return Err(error),
         }
         let unusable_files = take_unusable(&mut content);
@@ -213,20 +199,7 @@ impl<'a, 't> StepRun<'a, 't> {
             return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call));
         }
         let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
-        let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
-        let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
-        if let Some(by) = &self.model_call.prepared_by {
-            message = message.with_metadata(PREPARED_BY, by.as_str());
-        }
-        if let Some(by) = &replaced_by {
-            message = message.with_metadata(REPLACED_BY, by.as_str());
-        }
-        if is_value {
-            message = message.with_metadata(VALUE, true);
-        }
-        if !unusable_files.is_empty() {
-            message = message.with_metadata(UNUSABLE_FILES, unusable_files);
-        }
+        let message = self.answer_message(content, unusable_files, replaced_by.as_ref(), is_value);
         if finish.is_some() {
             self.turn.journaled.reached(Reached::answer(finish, None))?;
         }
@@ -235,6 +208,50 @@ impl<'a, 't> StepRun<'a, 't> {
         let asked = self.turn.journaled.conversation.mark();
         let results = self.call_tools(&requests, &message, asked, Vec::new()).await?;
         self.finish(requests, results, another).await
+    }
+
+    /// Records that the step has reached its core, unless the record has it already.
+    fn record_core(&mut self) -> Result<()> {
+        let is_recorded = self.turn.repetition.as_mut().is_some_and(|repetition| repetition.step_core());
+        if is_recorded { Ok(()) } else { self.turn.journaled.reached(Reached::StepCore(self.index)) }
+    }
+
+    /// Asks the model to repair an answer, of which nothing is kept.
+    #[cold]
+    fn repair(&mut self, content: Vec<Part>, problem: &str) -> Result<StepResult> {
+        content.into_iter().for_each(Part::discard);
+        if let Some(by) = &self.model_call.prepared_by {
+            return Err(unusable(problem, by));
+        }
+        tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
+        self.turn.journaled.reached(Reached::answer(self.model_call.finish_reason, Some(problem)))?;
+        self.turn.append(Message::new(Role::User, correction(problem), Source::System));
+        Ok(StepResult::repair(Repair::malformed(problem), &self.model_call))
+    }
+
+    /// Returns the message of an answer, with the marks of how it came about.
+    fn answer_message(
+        &self,
+        content: Vec<Part>,
+        unusable_files: Vec<Value>,
+        replaced_by: Option<&ExtensionName>,
+        is_value: bool,
+    ) -> Message {
+        let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
+        let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
+        if let Some(by) = &self.model_call.prepared_by {
+            message = message.with_metadata(PREPARED_BY, by.as_str());
+        }
+        if let Some(by) = replaced_by {
+            message = message.with_metadata(REPLACED_BY, by.as_str());
+        }
+        if is_value {
+            message = message.with_metadata(VALUE, true);
+        }
+        if !unusable_files.is_empty() {
+            message = message.with_metadata(UNUSABLE_FILES, unusable_files);
+        }
+        message
     }
 
     /// Goes on with the answer that is recorded: the model is not asked again, and only calls without a result run.

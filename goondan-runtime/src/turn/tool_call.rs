@@ -23,6 +23,7 @@ use super::handler::HandlerHost;
 use super::journaled::CallJournal;
 use super::prepared::PreparedReply;
 use super::presented::{Presented, before};
+use super::report::Stopwatch;
 use super::shared::Shared;
 use super::step_calls::StepCalls;
 use crate::registry::Tool;
@@ -63,21 +64,7 @@ impl StepCalls<'_> {
                 outcome = Err(error);
             }
             let error = match outcome {
-                Ok(result) => {
-                    let presented = call.presented(&result);
-                    self.reporter.report_output(&request.id, &presented);
-                    self.reporter.report("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
-                        scope,
-                        call: self.reference(request),
-                        status: result.status(),
-                        duration: watch.elapsed(),
-                        error_message: result.error().map(|error| error.message.clone()),
-                        prepared_by: result.prepared_by().cloned(),
-                        presentation: presented.in_event(),
-                    });
-                    let presentation = presented.into_stored();
-                    return call.into_outcome(result, presentation);
-                }
+                Ok(result) => return call.completed(result, watch),
                 Err(error) => error,
             };
             match error.retry_delay() {
@@ -87,22 +74,7 @@ impl StepCalls<'_> {
                     tracing::info!(%turn, call = %request.id, attempt, ?delay, "running a tool call again");
                     tokio::time::sleep(delay).await;
                 }
-                _ => {
-                    let (error_code, error_message) = (Some(error.code().clone()), error.to_string());
-                    let result = call.result(Err(error));
-                    let presented = call.presented(&result);
-                    self.reporter.report_output(&request.id, &presented);
-                    self.reporter.report("tool.failed", span, |scope| RuntimeEvent::ToolFailed {
-                        scope,
-                        call: self.reference(request),
-                        duration: watch.elapsed(),
-                        error_code,
-                        error_message,
-                        presentation: presented.in_event(),
-                    });
-                    let presentation = presented.into_stored();
-                    return call.into_outcome(result, presentation);
-                }
+                _ => return call.failed(error, watch),
             }
         }
     }
@@ -285,6 +257,41 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
                 Ok(())
             }
         }
+    }
+
+    /// Reports that the call has returned a result.
+    fn completed(self, result: ToolCallResult, watch: Stopwatch) -> CallOutcome {
+        let presented = self.presented(&result);
+        self.step.reporter.report_output(&self.request.id, &presented);
+        self.step.reporter.report("tool.completed", self.span, |scope| RuntimeEvent::ToolCompleted {
+            scope,
+            call: self.step.reference(self.request),
+            status: result.status(),
+            duration: watch.elapsed(),
+            error_message: result.error().map(|error| error.message.clone()),
+            prepared_by: result.prepared_by().cloned(),
+            presentation: presented.in_event(),
+        });
+        let presentation = presented.into_stored();
+        self.into_outcome(result, presentation)
+    }
+
+    /// Reports that the call has failed. The model reads why.
+    fn failed(self, error: Error, watch: Stopwatch) -> CallOutcome {
+        let (error_code, error_message) = (Some(error.code().clone()), error.to_string());
+        let result = self.result(Err(error));
+        let presented = self.presented(&result);
+        self.step.reporter.report_output(&self.request.id, &presented);
+        self.step.reporter.report("tool.failed", self.span, |scope| RuntimeEvent::ToolFailed {
+            scope,
+            call: self.step.reference(self.request),
+            duration: watch.elapsed(),
+            error_code,
+            error_message,
+            presentation: presented.in_event(),
+        });
+        let presentation = presented.into_stored();
+        self.into_outcome(result, presentation)
     }
 
     fn result(&self, outcome: Result<ToolReply>) -> ToolCallResult {

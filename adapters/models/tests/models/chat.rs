@@ -51,6 +51,7 @@ async fn bodies_are_as_written_down() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn each_dialect_writes_an_option_in_its_way_or_refuses_it() {
     let ways: &[(&str, Value, Result<Value, &str>)] = &[
         ("openai-compatible", json!({ "maxOutputTokens": 5 }), Ok(json!({ "max_tokens": 5 }))),
@@ -348,6 +349,7 @@ async fn failures_inside_of_a_stream_have_their_codes() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn failures_of_each_provider_have_their_codes() {
     let raw = json!({ "object": "error", "message": "Unexpected role", "type": "invalid_request_message_order" });
     for (status, body, expected, message) in [

@@ -49,6 +49,7 @@ fn written(name: &str, own: Value) -> Value {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_event_has_the_json_form_of_the_contract() {
     let (duration, wait) = (Duration::from_micros(1_500_250), Duration::from_millis(1500));
     let code = Some(ErrorCode::MODEL);

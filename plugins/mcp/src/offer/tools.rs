@@ -64,61 +64,22 @@ impl Tools {
         changes.warnings.extend(offers.problems.iter().map(|problem| format!("left out: {problem}")));
         let before: Vec<_> = self.known.iter_mut().map(|known| std::mem::replace(&mut known.offered, false)).collect();
         let mut beyond = 0;
-        for tool in offers.tools.iter().filter(|tool| self.settings.offers(&tool.name)) {
+        for tool in &offers.tools {
+            if !self.settings.offers(&tool.name) {
+                continue;
+            }
             if let Err(reason) = self.settings.check_pin(&tool.name, &tool.digest) {
                 changes.warnings.push(format!("the tool `{}` is withheld: {reason}", tool.name));
                 continue;
             }
             let index = self.known.iter().position(|known| known.tool.name == tool.name);
-            let known = index.map(|index| &self.known[index]);
-            if known.is_some_and(|known| known.offered) {
-                changes.warnings.push(format!("the server has two tools `{}`: the second is left out", tool.name));
+            if index.is_none() && self.known.len() >= self.most {
+                beyond += 1;
                 continue;
             }
-            let is_known = known.is_some_and(|known| known.tool.digest == tool.digest);
-            match index {
-                Some(index) if is_known && before[index] => {
-                    self.known[index].offered = true;
-                    continue;
-                }
-                None if self.known.len() >= self.most => {
-                    beyond += 1;
-                    continue;
-                }
-                _ => {}
-            }
-            let name = match index {
-                Some(index) => self.known[index].name.to_string(),
-                None => self.name(tool, &mut changes.warnings),
-            };
-            let item = self.item(&name, tool, offers);
-            // A registration stays when its tool is withdrawn.
-            let item = item.and_then(|item| if is_known { Ok(item) } else { register(&item, tool).map(|()| item) });
-            let item = match item {
-                Ok(item) => item,
-                Err(error) => {
-                    changes.warnings.push(format!("the tool `{}` is left out: {}", tool.name, error.message()));
-                    continue;
-                }
-            };
-            let new = Known { tool: Arc::clone(tool), name: item.name.clone(), offered: true };
-            match index {
-                Some(index) => {
-                    let old = std::mem::replace(&mut self.known[index], new);
-                    if is_known {
-                        changes.added.push(item);
-                        continue;
-                    }
-                    changes.warnings.push(format!(
-                        "the server has changed the tool `{}`: its digest was {}, and is {}",
-                        tool.name, old.tool.digest, tool.digest
-                    ));
-                    changes.changed.push(item);
-                }
-                None => {
-                    self.known.push(new);
-                    changes.added.push(item);
-                }
+            let was_offered = index.and_then(|index| before.get(index)).is_some_and(|before| *before);
+            if let Err(left_out) = self.offer(tool, index, was_offered, offers, &mut register, &mut changes) {
+                changes.warnings.push(left_out);
             }
         }
         if beyond > 0 {
@@ -128,6 +89,55 @@ impl Tools {
         changes.removed.extend(gone.map(|(known, _)| known.name.to_string()));
         self.withdrawn = self.known.iter().any(|known| !known.offered);
         changes
+    }
+
+    /// Offers the tool, which is known at `index`, and is registered if it is new or different.
+    ///
+    /// # Errors
+    /// A warning, if it is left out.
+    fn offer(
+        &mut self,
+        tool: &Arc<Tool>,
+        index: Option<usize>,
+        was_offered: bool,
+        offers: &Offers,
+        register: &mut impl FnMut(&ToolItem, &Tool) -> Result<()>,
+        changes: &mut Changes,
+    ) -> std::result::Result<(), String> {
+        let known = index.map(|index| &mut self.known[index]);
+        if known.as_ref().is_some_and(|known| known.offered) {
+            return Err(format!("the server has two tools `{}`: the second is left out", tool.name));
+        }
+        let is_known = known.as_ref().is_some_and(|known| known.tool.digest == tool.digest);
+        let name = match known {
+            Some(known) if is_known && was_offered => {
+                known.offered = true;
+                return Ok(());
+            }
+            Some(known) => known.name.to_string(),
+            None => self.name(tool, &mut changes.warnings),
+        };
+        let item = self.item(&name, tool, offers);
+        // A registration stays when its tool is withdrawn.
+        let item = item.and_then(|item| if is_known { Ok(item) } else { register(&item, tool).map(|()| item) });
+        let item = item.map_err(|error| format!("the tool `{}` is left out: {}", tool.name, error.message()))?;
+        let new = Known { tool: Arc::clone(tool), name: item.name.clone(), offered: true };
+        let Some(index) = index else {
+            self.known.push(new);
+            changes.added.push(item);
+            return Ok(());
+        };
+        let old = std::mem::replace(&mut self.known[index], new);
+        if is_known {
+            changes.added.push(item);
+        } else {
+            changes.warnings.push(format!(
+                "the server has changed the tool `{}`: its digest was {}, and is {}",
+                tool.name, old.tool.digest, tool.digest
+            ));
+            changes.changed.push(item);
+        }
+        Ok(())
     }
 
     /// Returns a legal name that no other tool of the extension has, or had.

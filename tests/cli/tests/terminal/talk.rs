@@ -30,6 +30,7 @@ fn an_answer_that_was_cut_off_is_shown_as_cut() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is told from its start to its end")]
 fn a_whole_conversation() {
     let fixture = Fixture::new();
     let screen = Screen::start(&fixture, &[], &[]);

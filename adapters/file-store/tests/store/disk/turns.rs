@@ -62,6 +62,7 @@ fn joins(turn: &str) -> Call {
 
 /// Turns that append, change state, replace, remove, truncate, fail, are suspended, decided, gone on with, and closed
 /// with.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn script() -> Vec<Call> {
     use Call::*;
     let none = States::new;
@@ -211,6 +212,7 @@ impl Driver {
     }
 
     /// Makes a call. Returns the durability that it promises.
+    #[expect(clippy::too_many_lines, reason = "a branch each call")]
     pub(super) async fn call(&mut self, call: Call) -> Result<Option<Durability>> {
         let journal = self.journal.as_mut().unwrap();
         let turn = TurnId::from(self.turn);

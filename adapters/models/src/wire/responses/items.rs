@@ -179,14 +179,7 @@ impl Serialize for Item<'_> {
                     item.serialize_entry("content", &text)?;
                     return item.end();
                 }
-                for list in listed.lists {
-                    let entries: Vec<_> = entries.iter().filter(|entry| entry.list == *list).collect();
-                    // OpenAI requires the first list of reasoning, even if it is empty.
-                    let is_missing = *list == "summary" && self.rest.is_none_or(|rest| !rest.contains_key(*list));
-                    if !entries.is_empty() || is_missing {
-                        item.serialize_entry(list, &entries)?;
-                    }
-                }
+                self.serialize_lists(&mut item, listed.lists, entries)?;
                 (&["type"], listed.lists)
             }
             Kind::Call { id, name, input } => {
@@ -221,6 +214,32 @@ impl Serialize for Item<'_> {
             }
             Kind::Whole | Kind::ProvidedOutput { .. } => (&[], &[]),
         };
+        self.serialize_rest(&mut item, own, lists)?;
+        item.end()
+    }
+}
+
+impl Item<'_> {
+    fn serialize_lists<M: SerializeMap>(
+        &self,
+        item: &mut M,
+        lists: &[&str],
+        entries: &[Entry<'_>],
+    ) -> Result<(), M::Error> {
+        for list in lists {
+            let entries: Vec<_> = entries.iter().filter(|entry| entry.list == *list).collect();
+            // OpenAI requires the first list of reasoning, even if it is empty.
+            let is_missing = *list == "summary" && self.rest.is_none_or(|rest| !rest.contains_key(*list));
+            if !entries.is_empty() || is_missing {
+                item.serialize_entry(list, &entries)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the members that OpenAI has sent, without those that the item has written itself: its `own`, and its
+    /// `lists`.
+    fn serialize_rest<M: SerializeMap>(&self, item: &mut M, own: &[&str], lists: &[&str]) -> Result<(), M::Error> {
         for (name, value) in self.rest.into_iter().flatten() {
             let is_own = own.contains(&name.as_str()) || (lists.contains(&name.as_str()) && value.is_object());
             // OpenAI sends a status that is null, and takes none.
@@ -229,7 +248,7 @@ impl Serialize for Item<'_> {
                 item.serialize_entry(name, value)?;
             }
         }
-        item.end()
+        Ok(())
     }
 }
 

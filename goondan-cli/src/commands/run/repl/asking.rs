@@ -1,7 +1,7 @@
 //! The questions about tool calls that wait, at the prompt.
 // ASK-01, ASK-04
 
-use goondan::decision::{Decision, Question};
+use goondan::decision::{Decision, Question, Wait};
 use goondan::{Map, Result, Value, json};
 use serde::de::DeserializeOwned;
 
@@ -13,6 +13,15 @@ use crate::commands::typed_answer::{Choices, Typed, fields};
 use crate::outcome::Outcome;
 use crate::output::waits::{self, Extent};
 use crate::output::{self, first_line};
+
+/// The answer of a person about a call that waits.
+enum Decided {
+    With(Box<Decision>),
+    /// It goes on waiting.
+    Later,
+    /// The conversation ends.
+    Left(Outcome),
+}
 
 impl Repl<'_> {
     /// Asks the live questions of turns in the background.
@@ -67,8 +76,20 @@ impl Repl<'_> {
         let page = waits::call(self.terminal.styled(), &wait, Extent::Short);
         let page = wait.masked().questions.first().into_iter().fold(page, waits::question);
         output::eprint_styled(&page.wrapped(self.terminal.columns()));
+        let decision = match self.decide(&wait, &asked.question, &choices).await? {
+            Decided::With(decision) => decision.of(asked.by.clone()).by(principal()),
+            Decided::Later => return Ok(None),
+            Decided::Left(outcome) => return Ok(Some(outcome)),
+        };
+        // Another one may be open.
+        self.asks = true;
+        self.turn(Work::Decide(vec![decision])).await
+    }
+
+    /// Reads lines until one of them decides the call.
+    async fn decide(&mut self, wait: &Wait, question: &Question, choices: &Choices) -> Result<Decided> {
         let mut is_told = false;
-        let decision = loop {
+        loop {
             if !std::mem::replace(&mut is_told, true) {
                 self.print_status(&choices.line());
             }
@@ -78,50 +99,46 @@ impl Repl<'_> {
                 Prompted::Text(text) => text,
                 Prompted::Interrupted { .. } => {
                     self.print_status("it waits: /decide asks again, and so does the next start");
-                    return Ok(None);
+                    return Ok(Decided::Later);
                 }
-                Prompted::Left(outcome) => return Ok(Some(outcome)),
+                Prompted::Left(outcome) => return Ok(Decided::Left(outcome)),
             };
             let yes = |value: Value| Decision::new(wait.call.clone(), value);
             match choices.parse(&text) {
-                Typed::Yes(value) => break yes(value),
-                Typed::No(reason) => break Decision::reject(wait.call.clone(), reason),
+                Typed::Yes(value) => return Ok(Decided::With(yes(value).into())),
+                Typed::No(reason) => return Ok(Decided::With(Decision::reject(wait.call.clone(), reason).into())),
                 Typed::Edit if wait.masked().args != wait.args => {
                     self.print_status("the arguments have secrets, which cannot be edited here");
                 }
                 Typed::Edit => {
                     let args = serde_json::to_string(&wait.args)?;
                     if let Some(args) = self.prompt_json(args, false).await? {
-                        break yes(true.into()).with_args(args);
+                        return Ok(Decided::With(yes(true.into()).with_args(args).into()));
                     }
                     is_told = false;
                 }
                 Typed::Value => {
-                    if let Some(value) = self.prompt_form(&asked.question).await? {
-                        break yes(value);
+                    if let Some(value) = self.prompt_form(question).await? {
+                        return Ok(Decided::With(yes(value).into()));
                     }
                     is_told = false;
                 }
                 Typed::Details => {
-                    let page = waits::call(self.terminal.styled(), &wait, Extent::Whole);
+                    let page = waits::call(self.terminal.styled(), wait, Extent::Whole);
                     output::eprint_styled(&page.wrapped(self.terminal.columns()));
                     is_told = false;
                 }
                 Typed::Nothing => is_told = false,
                 Typed::Unfit(problem) => self.print_status(&problem),
                 Typed::Command => match command::parse(&text) {
-                    Command::Quit => return Ok(Some(Outcome::Done)),
+                    Command::Quit => return Ok(Decided::Left(Outcome::Done)),
                     command => {
                         self.execute(command).await?;
                         is_told = false;
                     }
                 },
             }
-        };
-        let decision = decision.of(asked.by.clone()).by(principal());
-        // Another one may be open.
-        self.asks = true;
-        self.turn(Work::Decide(vec![decision])).await
+        }
     }
 
     /// Reads a value that fits a schema, of a form one field after the other; `None` if the person gives none.

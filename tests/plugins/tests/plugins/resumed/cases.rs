@@ -76,6 +76,7 @@ fn tokens_of_a_step(unbroken: &Seen, broken: &mut Seen) {
     broken.states.clone_from(&unbroken.states);
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn cases() -> Vec<Case> {
     let case = |name, shows, steps, with: fn(AgentBuilder, &Path) -> AgentBuilder| Case {
         name,

@@ -44,6 +44,7 @@ impl Trap {
     }
 
     /// Returns a config with each setting by which git starts a program, or finds more of them.
+    #[expect(clippy::too_many_lines, reason = "a table")]
     pub(super) fn config(&self, elsewhere: &Path) -> String {
         let settings = "
 [core]
