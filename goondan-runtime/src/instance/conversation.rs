@@ -157,25 +157,17 @@ impl OpenConversation {
                 info
             }
         };
-        let (outcome, so_far) = self.run_turn(slot, &info, awaited, waiter).await;
-        self.adopt_replaced().await;
-        match outcome {
-            Ok(mut result) => {
-                result.set_totals(so_far.steps, so_far.tool_calls);
-                Ok(result)
-            }
-            Err(error) => Err(error.in_turn(so_far)),
-        }
+        self.run_turn(slot, &info, awaited, waiter).await
     }
 
-    /// Runs the turn, and commits it. Returns the outcome, with the work that the turn has done.
+    /// Runs the turn, and commits it.
     async fn run_turn(
         &mut self,
         slot: &InstanceSlot,
         info: &Arc<TurnInfo>,
         awaited: Option<Arc<AwaitedValue>>,
         waiter: Waiter,
-    ) -> (Result<TurnResult>, FailedTurn) {
+    ) -> Result<TurnResult> {
         // Guards of the turn borrow it, and end after its commit.
         let services = &Arc::clone(&self.services);
         let Self { newest, journaled, replaced, .. } = self;
@@ -220,7 +212,14 @@ impl OpenConversation {
         if let (Err(error), Err(_)) = (&outcome, &stored) {
             tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
         }
-        (stored.and(outcome), so_far)
+        self.adopt_replaced().await;
+        match stored.and(outcome) {
+            Ok(mut result) => {
+                result.set_totals(so_far.steps, so_far.tool_calls);
+                Ok(result)
+            }
+            Err(error) => Err(error.in_turn(so_far)),
+        }
     }
 
     /// Stores how the turn has ended, or that it waits. If it cannot be stored that it waits, the turn has failed.

@@ -92,6 +92,7 @@ impl StepRun<'_, '_> {
     }
 
     /// Takes in that the layers have reached the core: what they have directed is in force.
+    #[inline]
     fn reach_core(&mut self) {
         self.turn.journaled.partial.start(self.index);
         self.turn.journaled.report_orphans(&self.turn.info.turn);
@@ -103,6 +104,7 @@ impl StepRun<'_, '_> {
     }
 
     /// Returns the receiver of the pieces of the answer.
+    #[inline]
     fn pieces(&self, transforming: Option<Box<Lock<Transforming>>>) -> Pieces<'_> {
         let JournaledConversation { partial, first_piece, .. } = &*self.turn.journaled;
         Pieces {
@@ -119,6 +121,7 @@ impl StepRun<'_, '_> {
     }
 
     /// Asks the model, and again without the parts of the request that its provider refuses.
+    #[inline]
     fn ask<'s>(
         &'s self,
         projection: Option<&'s Projection>,

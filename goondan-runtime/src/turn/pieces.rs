@@ -59,6 +59,7 @@ impl Pieces<'_> {
     }
 
     /// Ends the answer, whose content becomes the told text. Returns whether some of it was sent.
+    #[inline]
     pub(super) fn finish(mut self, content: &mut [Part]) -> Result<bool> {
         if let Some(transforming) = self.transforming.take()
             && transforming.into_inner().finish(content, &|piece| self.tell(piece))?

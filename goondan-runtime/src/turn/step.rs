@@ -1,6 +1,6 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use goondan_core::host::{
     AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
@@ -199,11 +199,10 @@ impl<'a, 't> StepRun<'a, 't> {
             return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call));
         }
         let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
-        let message = self.answer_message(content, unusable_files, replaced_by.as_ref(), is_value);
         if finish.is_some() {
             self.turn.journaled.reached(Reached::answer(finish, None))?;
         }
-        let message = self.turn.append(message);
+        let message = self.append_answer(content, unusable_files, replaced_by.as_ref(), is_value);
         self.turn.corrections.clear();
         let asked = self.turn.journaled.conversation.mark();
         let results = self.call_tools(&requests, &message, asked, Vec::new()).await?;
@@ -229,14 +228,15 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(StepResult::repair(Repair::malformed(problem), &self.model_call))
     }
 
-    /// Returns the message of an answer, with the marks of how it came about.
-    fn answer_message(
-        &self,
+    /// Appends the message of an answer, with the marks of how it came about.
+    #[inline]
+    fn append_answer(
+        &mut self,
         content: Vec<Part>,
         unusable_files: Vec<Value>,
         replaced_by: Option<&ExtensionName>,
         is_value: bool,
-    ) -> Message {
+    ) -> Arc<Message> {
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
         let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
         if let Some(by) = &self.model_call.prepared_by {
@@ -251,7 +251,7 @@ impl<'a, 't> StepRun<'a, 't> {
         if !unusable_files.is_empty() {
             message = message.with_metadata(UNUSABLE_FILES, unusable_files);
         }
-        message
+        self.turn.append(message)
     }
 
     /// Goes on with the answer that is recorded: the model is not asked again, and only calls without a result run.

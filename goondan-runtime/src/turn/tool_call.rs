@@ -64,7 +64,10 @@ impl StepCalls<'_> {
                 outcome = Err(error);
             }
             let error = match outcome {
-                Ok(result) => return call.completed(result, watch),
+                Ok(result) => {
+                    let presentation = call.report_completed(&result, watch);
+                    return call.into_outcome(result, presentation);
+                }
                 Err(error) => error,
             };
             match error.retry_delay() {
@@ -74,7 +77,10 @@ impl StepCalls<'_> {
                     tracing::info!(%turn, call = %request.id, attempt, ?delay, "running a tool call again");
                     tokio::time::sleep(delay).await;
                 }
-                _ => return call.failed(error, watch),
+                _ => {
+                    let (result, presentation) = call.report_failed(error, watch);
+                    return call.into_outcome(result, presentation);
+                }
             }
         }
     }
@@ -259,9 +265,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         }
     }
 
-    /// Reports that the call has returned a result.
-    fn completed(self, result: ToolCallResult, watch: Stopwatch) -> CallOutcome {
-        let presented = self.presented(&result);
+    /// Reports that the call has returned a result. Returns the presentation to store.
+    fn report_completed(&self, result: &ToolCallResult, watch: Stopwatch) -> Option<Value> {
+        let presented = self.presented(result);
         self.step.reporter.report_output(&self.request.id, &presented);
         self.step.reporter.report("tool.completed", self.span, |scope| RuntimeEvent::ToolCompleted {
             scope,
@@ -272,12 +278,11 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             prepared_by: result.prepared_by().cloned(),
             presentation: presented.in_event(),
         });
-        let presentation = presented.into_stored();
-        self.into_outcome(result, presentation)
+        presented.into_stored()
     }
 
-    /// Reports that the call has failed. The model reads why.
-    fn failed(self, error: Error, watch: Stopwatch) -> CallOutcome {
+    /// Reports that the call has failed. Returns the result that says so to the model, and its presentation.
+    fn report_failed(&self, error: Error, watch: Stopwatch) -> (ToolCallResult, Option<Value>) {
         let (error_code, error_message) = (Some(error.code().clone()), error.to_string());
         let result = self.result(Err(error));
         let presented = self.presented(&result);
@@ -291,7 +296,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             presentation: presented.in_event(),
         });
         let presentation = presented.into_stored();
-        self.into_outcome(result, presentation)
+        (result, presentation)
     }
 
     fn result(&self, outcome: Result<ToolReply>) -> ToolCallResult {
