@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conformance_extensions::agents::{Asking, AskingOddly, AskingWithFiles, Receiving};
+use conformance_extensions::agents::{Asking, AskingItself, AskingOddly, AskingWithFiles, Receiving};
 use goondan::agent::LocalRouter;
 use goondan::conversation::{FilePart, Message, Part};
 use goondan::event::{AgentEvent, Auth, Principal};
@@ -216,4 +216,17 @@ async fn files_go_to_another_agent_and_come_back() {
     let [Part::Text(text), Part::File(file)] = answer.content().parts() else { panic!("{answer:?}") };
     assert_eq!(text.text, "Answer of the agent `b`: saw later and [image/png in.png]");
     assert_eq!(file.label(), "[image/png out.png]");
+}
+
+#[both_linkages]
+#[covers("AGENTS-05", "D-40")]
+async fn an_agent_asks_itself_for_a_conversation_of_its_own_and_not_without_an_end() {
+    let (log, router) = (Log::new(), LocalRouter::new());
+    let agent = Agent::builder("a").model(ScriptedModel::new([ScriptItem::say("done").repeat()]));
+    let agent = agent.with::<AskingItself>(log.config()).router(router.clone()).build().unwrap();
+    router.add(&agent);
+    let instance = agent.instance("x").await.unwrap();
+    assert_eq!(instance.run("hello").await.unwrap().text(), "done");
+    assert_eq!(log.take(), ["32 CIRCULAR_CALL_DETECTED CIRCULAR_CALL_DETECTED"]);
+    assert_eq!(instance.messages().await.unwrap().len(), 2);
 }

@@ -152,7 +152,7 @@ impl AgentRequest {
 
     /// Gives the other agent a conversation of its own for this request: it knows nothing of earlier ones. The
     /// conversation is kept until the turn that asks is committed or closed, so that both can go on after an
-    /// interruption, and then it is gone. For [`AgentsApi::request`] alone.
+    /// interruption, and then it is gone. For [`AgentsApi::request`] alone. An agent may ask itself so.
     ///
     /// ```
     /// use goondan::agent::AgentRequest;

@@ -27,6 +27,9 @@ pub(crate) struct Asks<'a> {
     pub(crate) clock: &'a Clock,
 }
 
+/// The most agents that wait for one another, where one asks itself.
+const DEEPEST: usize = 32;
+
 /// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
@@ -51,7 +54,7 @@ impl Caller<'_> {
     ///
     /// # Errors
     /// `E_INPUT` for a request to a model, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent
-    /// or to one that waits for this turn.
+    /// or to one that waits for this turn, unless this agent is asked for a conversation of its own.
     fn agent_call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
         let RequestTarget::Agent(name) = &request.target else {
             return Err(Error::new(ErrorCode::INPUT, "a model is asked only by a request that waits for its answer")
@@ -62,9 +65,12 @@ impl Caller<'_> {
         let target = AgentName::new(name).map_err(|_| not_found(name, &self.list()))?;
         let mut callers = self.turn.input.callers.clone();
         callers.push(self.turn.agent.clone());
-        if reply.is_some() && callers.contains(&target) {
+        // A conversation of its own waits for nothing.
+        let is_circle = callers.contains(&target) && !(request.ephemeral && target == self.turn.agent);
+        if reply.is_some() && (is_circle || callers.len() > DEEPEST) {
             let chain: Vec<_> = callers.iter().chain([&target]).map(AgentName::as_str).collect();
-            let message = format!("agents call one another in a circle: {}", chain.join(" -> "));
+            let how = if is_circle { "in a circle" } else { "without an end" };
+            let message = format!("agents call one another {how}: {}", chain.join(" -> "));
             return Err(Error::new(ErrorCode::CIRCULAR_CALL_DETECTED, message)
                 .suggest("answer from what is known, or use `send`, which does not wait"));
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,6 +15,10 @@ use goondan::{BoxFuture, Value, json};
 
 /// The name of the tool.
 const RUN: &str = "subagents__run";
+/// The name of the agent itself for tasks.
+const GENERAL: &str = "general";
+/// The metadata key of a task that is worked on with tools that only read.
+const READS: &str = "subagentsReads";
 /// The longest wait of a task: longer than any turn.
 const LONGEST: Duration = Duration::from_hours(1);
 
@@ -23,8 +27,12 @@ const LONGEST: Duration = Duration::from_hours(1);
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
     /// The agents that can be given tasks, each with what it is good for. The model reads both.
-    #[schemars(extend("minProperties" = 1))]
+    #[serde(default)]
     agents: BTreeMap<String, String>,
+    /// The tools of `general`, which is the agent itself in an empty conversation, and works on tasks too: those that
+    /// only read (`reads`, the default), all of them (`acts`), or `no`, and there is no `general`.
+    #[serde(default)]
+    general: General,
     /// The most tasks of a call that run at once. Defaults to 8.
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 256))]
@@ -38,6 +46,30 @@ pub struct Config {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 16))]
     max_depth: usize,
+}
+
+/// The tools of the agent itself when it works on a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum General {
+    No,
+    #[default]
+    Reads,
+    Acts,
+}
+
+impl Config {
+    /// Returns the agents that can be given tasks, each with what it is good for.
+    fn offered(&self) -> impl Iterator<Item = (&str, &str)> {
+        let general = match self.general {
+            General::No => None,
+            General::Reads => Some("does what you would do, with those of your tools that only read"),
+            General::Acts => Some("does what you would do, with all your tools"),
+        };
+        let agents = self.agents.iter().map(|(agent, good_for)| (agent.as_str(), good_for.as_str()));
+        agents.chain(general.map(|good_for| (GENERAL, good_for)))
+    }
 }
 
 fn one() -> usize {
@@ -77,24 +109,43 @@ struct Done {
 /// Lets other agents work on tasks, each in a conversation of its own.
 pub struct Subagents {
     depth: Arc<AtomicUsize>,
+    /// Whether the turn has only tools that read.
+    reads: AtomicBool,
 }
 
 #[goondan::extension(name = "subagents", requires = ["agents"])]
 impl Subagents {
     #[init]
     fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+        if config.general != General::No && config.agents.contains_key(GENERAL) {
+            let message = "`general` is one of `agents`, and the agent itself works on tasks under this name";
+            return Err(Error::msg(message).suggest("set `general: no`, or give the other agent another name"));
+        }
+        if config.offered().next().is_none() {
+            return Err(Error::msg("there is no agent to give tasks to").suggest("name one in `agents`"));
+        }
         let depth = Arc::<AtomicUsize>::default();
         let item = ToolItem::new(RUN)?.describe(description(&config)).parameters(parameters(&config));
         // The other agents answer each request once, also if it is made again.
         let item = item.effect(Effect::Idempotent).parallel().timeout(LONGEST + Duration::from_mins(1));
         api.tools().register(item, Run { config, depth: Arc::clone(&depth) })?;
-        Ok(Self { depth })
+        Ok(Self { depth, reads: AtomicBool::new(false) })
     }
 
     /// Takes note of how many agents have led to this turn.
     #[middleware(turn)]
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         self.depth.store(ctx.input().callers.len(), Ordering::Relaxed);
+        self.reads.store(ctx.input().metadata.contains_key(READS), Ordering::Relaxed);
+        next.run(ctx).await
+    }
+
+    /// Takes away the tools that act. After all other layers, which may add some.
+    #[middleware(step, priority = 2_000_000_000)]
+    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        if self.reads.load(Ordering::Relaxed) {
+            ctx.tool_catalog_mut().retain(|tool| tool.effect == Effect::Read);
+        }
         next.run(ctx).await
     }
 }
@@ -105,14 +156,14 @@ fn description(config: &Config) -> String {
                     of this conversation nor of one another, so say in each task all that matters, and what the answer \
                     should have. Returns their answers in the order of the tasks. The agents:"
             .to_owned();
-    for (agent, good_for) in &config.agents {
+    for (agent, good_for) in config.offered() {
         text += &format!("\n- {agent}: {good_for}");
     }
     text
 }
 
 fn parameters(config: &Config) -> Value {
-    let agents: Vec<_> = config.agents.keys().collect();
+    let agents: Vec<_> = config.offered().map(|(agent, _)| agent).collect();
     json!({
         "type": "object",
         "properties": {
@@ -143,6 +194,17 @@ struct Run {
 }
 
 impl Run {
+    /// Returns a request to an agent that is offered.
+    fn request(&self, ctx: &ToolContext<'_>, agent: &str) -> AgentRequest {
+        let is_general = agent == GENERAL && self.config.general != General::No;
+        let target = if is_general { ctx.agent_name().as_str() } else { agent };
+        let request = AgentRequest::new(target).ephemeral().timeout(LONGEST);
+        match self.config.general {
+            General::Reads if is_general => request.metadata(READS, true),
+            _ => request,
+        }
+    }
+
     async fn run(&self, ctx: &ToolContext<'_>, Tasks { tasks }: Tasks) -> Result<Vec<Done>> {
         let depth = self.depth.load(Ordering::Relaxed);
         if depth >= self.config.max_depth {
@@ -154,7 +216,7 @@ impl Run {
         let ended = &ended;
         let work = tasks.into_iter().map(|Task { agent, task }| {
             Box::pin(async move {
-                let request = AgentRequest::new(agent.as_str()).ephemeral().input(task).timeout(LONGEST);
+                let request = self.request(ctx, &agent).input(task);
                 let done = match ctx.agents().request(request).await {
                     Ok(answer) => Done { agent, answer: Some(answer.response), error: None },
                     Err(error) => Done { agent, answer: None, error: Some(error.report().to_string()) },

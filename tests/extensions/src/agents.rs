@@ -181,3 +181,27 @@ impl AskingWithFiles {
         next.run(ctx).await
     }
 }
+
+/// Asks its own agent, in a conversation of its own each time, and logs how that fails.
+pub struct AskingItself {
+    log: Log,
+}
+
+#[goondan::extension(name = "asking-itself")]
+impl AskingItself {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let (agents, depth) = (ctx.agents(), ctx.input().callers.len());
+        let request = || AgentRequest::new(ctx.agent_name().as_str()).input("question");
+        let circle = agents.request(request()).await.unwrap_err();
+        if let Err(error) = agents.request(request().ephemeral()).await {
+            self.log.write(format!("{depth} {} {}", circle.code(), error.code()));
+        }
+        next.run(ctx).await
+    }
+}

@@ -96,7 +96,8 @@ async fn tasks_are_for_agents_of_the_config_and_not_too_many() {
     let (mut chat, _worker) = beside(&Working::default(), json!({ "maxTasks": 2 })).await;
     let tools = chat.instance().tools().await.unwrap();
     let tool = tools.iter().find(|tool| tool.name.as_str() == RUN).unwrap();
-    assert!(tool.description.as_deref().unwrap().ends_with("The agents:\n- worker: works"), "{:?}", tool.description);
+    let description = tool.description.as_deref().unwrap();
+    assert!(description.contains("The agents:\n- worker: works\n- general: does what you would do"), "{description}");
     for wrong in [
         json!({ "tasks": [] }),
         tasks(&["a".into(), "b".into(), "c".into()]),
@@ -133,4 +134,57 @@ async fn tasks_are_not_given_on_deeper_than_the_config_says() {
         let is_ok = calls[0].status == goondan::middleware::ToolCallStatus::Ok;
         assert_eq!(is_ok, max_depth == 2, "{expected}: {calls:?}");
     }
+}
+
+/// A model that gives a task to `general`, works on it by telling its tools, and repeats the result.
+struct Looking;
+
+impl Model for Looking {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let newest = request.messages().last().map(|message| message.content.text().into_owned()).unwrap_or_default();
+        let tools: Vec<_> = request.tools().map(|tool| tool.name.as_str()).collect();
+        let answer = match newest.as_str() {
+            "go" => {
+                let args = json!({ "tasks": [{ "agent": "general", "task": "look" }] });
+                json!({ "toolCalls": [{ "id": "call", "name": RUN, "args": args }], "finishReason": "tool-calls" })
+            }
+            "look" => json!({ "text": tools.join(" "), "finishReason": "stop" }),
+            result => json!({ "text": result, "finishReason": "stop" }),
+        };
+        Box::pin(async { Ok(serde_json::from_value(answer)?) })
+    }
+}
+
+/// Returns what the agent says that works for itself.
+async fn itself(general: &str) -> String {
+    let router = LocalRouter::new();
+    let agent = Agent::builder("boss").model(Looking).router(router.clone());
+    let agent = agent.plugin("subagents", "subagents", json!({ "general": general }));
+    let agent = agent.plugin("json-query", "json-query", json!({})).build().unwrap();
+    router.add(&agent);
+    let instance = agent.instance("x").await.unwrap();
+    let text = instance.run("go").await.unwrap().text().into_owned();
+    assert_eq!(instance.messages().await.unwrap().len(), 4, "{text}");
+    text
+}
+
+#[both_linkages]
+#[covers("D-40")]
+async fn the_agent_itself_works_on_tasks_with_tools_that_only_read_or_with_all() {
+    let reads = itself("reads").await;
+    assert!(reads.contains("json-query__count") && !reads.contains(RUN), "{reads}");
+    let acts = itself("acts").await;
+    assert!(acts.contains("json-query__count") && acts.contains(RUN), "{acts}");
+}
+
+#[both_linkages]
+async fn settings_without_an_agent_or_with_two_of_a_name_are_refused() {
+    let refusal = async |config: Value| {
+        let agent = Agent::builder("boss").model(Looking).plugin("subagents", "subagents", config).build().unwrap();
+        agent.instance("x").await.err().unwrap().report().to_string()
+    };
+    let nobody = refusal(json!({ "general": "no" })).await;
+    assert!(nobody.contains("there is no agent to give tasks to"), "{nobody}");
+    let twice = refusal(json!({ "agents": { "general": "works" } })).await;
+    assert!(twice.contains("set `general: no`"), "{twice}");
 }
