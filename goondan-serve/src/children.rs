@@ -5,7 +5,6 @@ use axum::http::request::Parts;
 use goondan_runtime::TurnStream;
 
 use crate::problem::{Problem, Result};
-use crate::service::Service;
 
 /// Whether the stream of a turn has the updates of the agents that it asks, too: `?children=true`.
 // D-40
@@ -22,10 +21,10 @@ impl WithChildren {
     }
 }
 
-impl FromRequestParts<Service> for WithChildren {
+impl<S: Sync> FromRequestParts<S> for WithChildren {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         let query = parts.uri.query().unwrap_or_default();
         let wanted = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == Self::NAME);
         match wanted.as_ref().map(|(_, value)| &**value) {
