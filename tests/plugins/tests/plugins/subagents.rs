@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use goondan::agent::LocalRouter;
+use goondan::agent::{LiveUpdate, LocalRouter};
+use goondan::decision::Decision;
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::testing::Chat;
 use goondan::tool::Effect;
@@ -187,4 +188,49 @@ async fn settings_without_an_agent_or_with_two_of_a_name_are_refused() {
     assert!(nobody.contains("there is no agent to give tasks to"), "{nobody}");
     let twice = refusal(json!({ "agents": { "general": "works" } })).await;
     assert!(twice.contains("set `general: no`"), "{twice}");
+}
+
+/// One of 64 tasks waits for a person: the others do not, and without a person it alone fails.
+#[both_linkages(start_paused = true)]
+#[covers("D-40", "ASK-01")]
+async fn a_question_of_one_task_is_asked_with_its_agents_and_holds_up_no_other() {
+    const REPLACE: &str = "text-transform__replace";
+    for has_person in [true, false] {
+        let router = LocalRouter::new();
+        let args = json!({ "text": "a", "search": "a", "replacement": "A" });
+        let script =
+            [ScriptItem::call(REPLACE, args).when("^ask$").unwrap().repeat(), ScriptItem::say("done").repeat()];
+        let worker = Agent::builder("worker").model(ScriptedModel::new(script)).router(router.clone());
+        let worker = worker.plugin("approval", "approval", json!({})).one_of("basics", "text-transform", json!({}));
+        let worker = worker.build().unwrap();
+        let texts: Vec<_> = (0..64).map(|number| if number == 7 { "ask" } else { "work" }.to_owned()).collect();
+        let script = [ScriptItem::call(RUN, tasks(&texts)), ScriptItem::say("reported")];
+        let boss = Agent::builder("boss").model(ScriptedModel::new(script)).router(router.clone());
+        let boss = boss.plugin("subagents", "subagents", json!({ "agents": { "worker": "works" } })).build().unwrap();
+        router.add(&worker);
+        router.add(&boss);
+        let mut questions = has_person.then(|| {
+            let mut questions = boss.subscribe_questions();
+            questions.follow(&worker);
+            questions
+        });
+        let instance = boss.instance("x").await.unwrap();
+        let person = async {
+            let Some(questions) = &mut questions else { return };
+            let LiveUpdate::Asked(question) = questions.next().await else { panic!("a question") };
+            assert_eq!(question.agents().iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["boss", "worker"]);
+            assert_eq!(question.wait().tool, REPLACE);
+            tokio::time::sleep(Duration::from_secs(500)).await;
+            question.decide(Decision::approve(question.wait().call.clone())).unwrap();
+        };
+        let (result, ()) = tokio::join!(instance.run("go"), person);
+        assert_eq!(result.unwrap().text(), "reported");
+        let told: Value = json::from_str(&instance.messages().await.unwrap()[2].text()).unwrap();
+        for (number, done) in told["results"].as_array().unwrap().iter().enumerate() {
+            match done["error"].as_str() {
+                Some(error) => assert!(number == 7 && !has_person && error.contains("AGENT_SUSPENDED"), "{error}"),
+                None => assert!(done["answer"] == "done" && (number != 7 || has_person), "{number}: {done}"),
+            }
+        }
+    }
 }
