@@ -403,7 +403,9 @@ impl<'a> TurnRun<'a> {
     }
 
     fn result(&self, reason: FinishReason, answer: Option<Arc<Message>>) -> TurnResult {
-        TurnResult::from_parts(self.info.turn.clone(), reason, answer, self.requests.total(self.usage))
+        let mut result = TurnResult::from_parts(self.info.turn.clone(), reason, answer);
+        result.set_usage(self.requests.total(self.usage), self.requests.whole(self.usage));
+        result
     }
 
     /// Sends the answer of a step whose stream was held, as the conversation holds it now.

@@ -1,5 +1,6 @@
 //! A budget of tokens.
 
+use goondan::event::TokenUsage;
 use goondan::prelude::*;
 
 /// Refuses steps once a conversation has used up its tokens.
@@ -25,6 +26,16 @@ impl TokenBudget {
         let result = next.run(ctx).await?;
         let tokens = result.usage().map_or(0, |usage| usage.total_tokens);
         api.state().update(|used: &mut u64| *used += tokens)?;
+        Ok(result)
+    }
+
+    /// Counts the agents that the turn has asked.
+    #[middleware(turn)]
+    async fn others(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>, api: &ExtensionApi) -> Result<TurnResult> {
+        let result = next.run(ctx).await?;
+        let total = |usage: Option<TokenUsage>| usage.map_or(0, |usage| usage.total_tokens);
+        let of_others = total(result.whole_usage()).saturating_sub(total(result.usage()));
+        api.state().update(|used: &mut u64| *used += of_others)?;
         Ok(result)
     }
 }

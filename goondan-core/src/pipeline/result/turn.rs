@@ -220,12 +220,7 @@ pub const VALUE: &str = "value";
 /// The members of a [`TurnResult`] for the runtime.
 pub trait TurnResultExt {
     /// Returns the result of a turn in this binary.
-    fn from_parts(
-        turn: TurnId,
-        finish_reason: FinishReason,
-        response: Option<Arc<Message>>,
-        usage: Option<TokenUsage>,
-    ) -> Self;
+    fn from_parts(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self;
     /// Returns the result of a turn that has ended earlier.
     fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self;
     /// Returns the result of a turn whose calls wait for decisions.
@@ -242,12 +237,7 @@ pub trait TurnResultExt {
 
 impl TurnResultExt for TurnResult {
     #[inline]
-    fn from_parts(
-        turn: TurnId,
-        finish_reason: FinishReason,
-        response: Option<Arc<Message>>,
-        usage: Option<TokenUsage>,
-    ) -> Self {
+    fn from_parts(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
         Self {
             data: MaybeRemote::local(TurnData {
                 turn: turn.into(),
@@ -256,7 +246,7 @@ impl TurnResultExt for TurnResult {
                 error: None.into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
-                usage: usage.into(),
+                usage: None.into(),
                 whole_usage: None.into(),
                 stored: None.into(),
                 waits: None.into(),
@@ -265,13 +255,13 @@ impl TurnResultExt for TurnResult {
     }
 
     fn stored(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
-        let mut result = Self::from_parts(turn, finish_reason, response, None);
+        let mut result = Self::from_parts(turn, finish_reason, response);
         result.data.get_mut().stored = Some(true).into();
         result
     }
 
     fn suspended(turn: TurnId, waits: Vec<Wait>) -> Self {
-        let mut result = Self::from_parts(turn, FinishReason::Suspended, None, None);
+        let mut result = Self::from_parts(turn, FinishReason::Suspended, None);
         result.data.get_mut().waits = Some(waits.into()).into();
         result
     }

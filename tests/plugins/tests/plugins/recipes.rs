@@ -2,13 +2,13 @@
 
 use std::num::NonZeroU32;
 
-use goondan::agent::{AgentBuilder, BackgroundUpdate, TurnUpdate};
+use goondan::agent::{AgentBuilder, BackgroundUpdate, LocalRouter, TurnUpdate};
 use goondan::decision::Decision;
 use goondan::event::{AgentEvent, Auth, Principal, TokenUsage};
-use goondan::model::{ModelResponse, ScriptItem};
+use goondan::model::{ModelResponse, ScriptItem, ScriptedModel};
 use goondan::testing::{Chat, ChatBuilder};
-use goondan::{Value, json};
-use goondan_covers::both_linkages;
+use goondan::{Agent, Value, json};
+use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::WithPlugin;
 
@@ -40,6 +40,28 @@ async fn a_budget_of_tokens_outlasts_a_restart() {
     chat.restart().await.unwrap();
     chat.say("two").await.unwrap();
     assert_eq!(chat.say("three").await.unwrap_err().code(), "TOKEN_BUDGET");
+}
+
+/// A layer of the turn sees the whole usage.
+#[both_linkages]
+#[covers("WORK-02")]
+async fn a_budget_of_tokens_counts_the_agents_that_are_asked() {
+    let answer = |text: &str| ModelResponse::text(text).with_usage(TokenUsage::new(50, 10));
+    let router = LocalRouter::new();
+    let worker = Agent::builder("worker").model(ScriptedModel::new([ScriptItem::raw(answer("done")).repeat()]));
+    let worker = worker.build().unwrap();
+    router.add(&worker);
+    let tasks = json!({ "tasks": [{ "agent": "worker", "task": "one" }, { "agent": "worker", "task": "two" }] });
+    let script = [ScriptItem::call("subagents__run", tasks), ScriptItem::raw(answer("ok")).repeat()];
+    let chat = chat("token-budget", json!({ "maxTokens": 180 })).script(script);
+    let chat = chat.agent(|agent| {
+        agent.plugin("subagents", "subagents", json!({ "agents": { "worker": "works" } })).router(router)
+    });
+    let chat = chat.start().await.unwrap();
+    chat.say("one").await.unwrap();
+    let error = chat.say("two").await.unwrap_err();
+    assert_eq!(error.code(), "TOKEN_BUDGET");
+    assert_eq!(error.message(), "180 of 180 tokens are used");
 }
 
 #[both_linkages]
