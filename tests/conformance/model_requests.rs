@@ -207,7 +207,7 @@ async fn no_name_reaches_a_model_and_only_a_request_asks_one() {
     router.add(&agent);
     let turn = agent.instance("test").await.unwrap().run("hello").await.unwrap();
     let only = "E_INPUT a model is asked only by a request that waits for its answer";
-    let of_agents = "E_INPUT a request to a model has an instance or metadata, which only agents read";
+    let of_agents = "E_INPUT a request to a model has files, an instance or metadata, which only agents read";
     let of_models = "E_INPUT a request to an agent has `system` or `options`, which only models read";
     let empty = "E_INPUT the input is empty";
     let expected = [
