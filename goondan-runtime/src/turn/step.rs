@@ -215,7 +215,7 @@ impl<'a, 't> StepRun<'a, 't> {
         if is_recorded { Ok(()) } else { self.turn.journaled.reached(Reached::StepCore(self.index)) }
     }
 
-    /// Asks the model to repair an answer, of which nothing is kept.
+    /// Asks the model to repair an answer. Nothing of it is kept.
     #[cold]
     fn repair(&mut self, content: Vec<Part>, problem: &str) -> Result<StepResult> {
         content.into_iter().for_each(Part::discard);

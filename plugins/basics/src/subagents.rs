@@ -29,8 +29,8 @@ pub struct Config {
     /// The agents that can be given tasks, each with what it is good for. The model reads both.
     #[serde(default)]
     agents: BTreeMap<String, String>,
-    /// The tools of `general`, which is the agent itself in an empty conversation, and works on tasks too: those that
-    /// only read (`reads`, the default), all of them (`acts`), or `no`, and there is no `general`.
+    /// The agent itself can be given tasks too, as `general`, which begins with an empty conversation. `reads`, the
+    /// default, leaves it the tools that only read, and `acts` all of them. With `no`, there is no `general`.
     #[serde(default)]
     general: General,
     /// The most tasks of a call that run at once. Defaults to 8.

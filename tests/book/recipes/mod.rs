@@ -15,6 +15,7 @@ mod restart;
 mod retry;
 mod search;
 mod summary;
+mod teams;
 mod timer;
 mod token_budget;
 mod user_limit;
