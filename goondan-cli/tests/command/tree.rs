@@ -16,17 +16,23 @@ use crate::support::{goondan, printed, stdout};
 
 /// A bundle whose `boss` asks `clerk`, who asks `worker`, who runs `command`.
 fn bundle(command: &str) -> TempDir {
+    bundle_of("bash", &json!({}), "bash__exec", &json!({ "command": command }))
+}
+
+/// A bundle whose `boss` asks `clerk`, who asks `worker`, who calls a tool of an extension.
+fn bundle_of(extension: &str, config: &Value, tool: &str, args: &Value) -> TempDir {
     let directory = TempDir::new().unwrap();
     let mut text = String::new();
-    for name in ["bash", "agents"] {
+    for (name, config) in [(extension, config), ("agents", &json!({}))] {
+        let config = if config == &json!({}) { String::new() } else { format!(", config: {config}") };
         text += &format!(
             "apiVersion: goondan.ai/v1\nkind: Extension\nmetadata: {{ name: {name} }}\n\
-             spec: {{ entry: \"linked:{name}\" }}\n---\n"
+             spec: {{ entry: \"linked:{name}\"{config} }}\n---\n"
         );
     }
     let call = |tool: &str, args: Value| json!({ "id": "c1", "name": tool, "args": args });
     let asks = |target: &str| call("agents__request", json!({ "target": target, "input": "work" }));
-    let works = call("bash__exec", json!({ "command": command }));
+    let works = call(tool, args.clone());
     for (name, call) in [("boss", asks("clerk")), ("clerk", asks("worker")), ("worker", works)] {
         let usage = json!({ "promptTokens": 100, "completionTokens": 10, "totalTokens": 110 });
         let script = json!([
@@ -34,7 +40,7 @@ fn bundle(command: &str) -> TempDir {
             { "raw": { "text": "done", "usage": usage }, "repeat": true },
         ]);
         fs::write(directory.path().join(format!("{name}.json")), script.to_string()).unwrap();
-        let extension = if name == "worker" { "bash" } else { "agents" };
+        let extension = if name == "worker" { extension } else { "agents" };
         text += &format!(
             "apiVersion: goondan.ai/v1\nkind: Model\nmetadata: {{ name: {name} }}\n\
              spec: {{ provider: scripted, script: ./{name}.json }}\n---\n\
@@ -108,7 +114,9 @@ fn no_process_of_an_agent_outlives_the_turn_that_waits_for_it() {
         let had_begun = began.exists();
         let next = run(bundle.path(), "are you there?").output().unwrap();
         assert_eq!(stdout(&next), "done\n", "{run_number} {signal}: {next:?}");
-        if had_begun && signal == Signal::SIGINT {
+        // Where the signal is ignored from the start, as in the background of a shell, it is lost before goondan listens.
+        let is_lost = run_number % 2 == 1 && output.status.success();
+        if had_begun && !is_lost && signal == Signal::SIGINT {
             // All that was billed is reported, where it was used and in the turn that waited for it.
             for (agent, own, whole) in [("boss", 100, 300), ("clerk", 100, 200), ("worker", 100, 100)] {
                 let cost = cost(bundle.path(), agent);
@@ -117,6 +125,48 @@ fn no_process_of_an_agent_outlives_the_turn_that_waits_for_it() {
                 assert_eq!(tokens(&cost["tokenUsage"]), Some(own), "{cost}");
                 assert_eq!(tokens(&cost["wholeUsage"]).or(tokens(&cost["tokenUsage"])), Some(whole), "{cost}");
             }
+        }
+    }
+}
+
+/// An MCP server whose tool does not answer. It makes a file when it is called.
+#[cfg(feature = "mcp")]
+const SERVER: &str = r#"
+while read -r message; do
+  id=$(printf '%s' "$message" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $message in
+  *'"method":"initialize"'*)
+    result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"slow","version":"1"}}' ;;
+  *'"method":"tools/list"'*) result='{"tools":[{"name":"wait","inputSchema":{"type":"object"}}]}' ;;
+  *'"method":"tools/call"'*) touch "$1/called"; continue ;;
+  *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[cfg(feature = "mcp")]
+#[test]
+#[covers("WORK-01")]
+fn no_call_of_a_server_outlives_the_turn_that_waits_for_its_agent() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+        let signs = TempDir::new().unwrap();
+        let place = signs.path().to_str().unwrap();
+        let transport = json!({ "type": "stdio", "command": ["sh", "server.sh", place] });
+        let bundle = bundle_of("mcp", &json!({ "transport": transport }), "mcp__wait", &json!({}));
+        fs::write(bundle.path().join("server.sh"), SERVER).unwrap();
+        let child = run(bundle.path(), "work").spawn().unwrap();
+        let start = Instant::now();
+        while !signs.path().join("called").exists() {
+            assert!(start.elapsed() < Duration::from_secs(60), "the tool is not called");
+            sleep(Duration::from_millis(5));
+        }
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let start = Instant::now();
+        while !running(place).is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(1), "{signal}: {output:?}");
+            sleep(Duration::from_millis(5));
         }
     }
 }
