@@ -114,7 +114,7 @@ fn no_process_of_an_agent_outlives_the_turn_that_waits_for_it() {
         let had_begun = began.exists();
         let next = run(bundle.path(), "are you there?").output().unwrap();
         assert_eq!(stdout(&next), "done\n", "{run_number} {signal}: {next:?}");
-        // Where the signal is ignored from the start, as in the background of a shell, it is lost before goondan listens.
+        // A signal that is ignored from the start, as in the background of a shell, is lost before goondan listens.
         let is_lost = run_number % 2 == 1 && output.status.success();
         if had_begun && !is_lost && signal == Signal::SIGINT {
             // All that was billed is reported, where it was used and in the turn that waited for it.
