@@ -32,6 +32,7 @@ mod settings;
 mod shared;
 mod steering;
 mod step;
+mod step_answer;
 mod step_calls;
 mod stream;
 mod telling;

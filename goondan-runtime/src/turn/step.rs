@@ -1,31 +1,30 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use goondan_core::host::{
-    AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
-    Repair, ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, Transformer, VALUE,
-    answer_content, directive,
+    AnswerHost, Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, Repair,
+    ReplySize, Reviewer, RunHost, StepHost, StepResultExt, ToolCallResultExt, Transformer, directive,
 };
 use goondan_core::{
     AgentsHost, Conversation, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MessageId,
-    MiddlewareKind, ModelFinish, ModelInfo, ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef,
-    StepResult, ToolCallPart, ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
+    MiddlewareKind, ModelFinish, ModelInfo, ModelName, ModelOptions, Result, Role, Span, StepResult, ToolCallPart,
+    ToolCallResult, ToolCallSummary, ToolCatalog, ToolReply, ToolRequest, TurnInfo, Wait,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::TurnRun;
-use super::answer::{Answer, classify, correction, is_half_call};
+use super::answer::{Answer, classify, is_half_call};
 use super::asking::Waiting;
 use super::directed::{Directed, at_layer, warn_late};
 use super::journaled::{CallJournal, DECISIONS, JournaledConversation, tool_message};
-use super::left_out::{UNUSABLE_FILES, take_unusable};
+use super::left_out::take_unusable;
 use super::prepared::{PREPARED_BY, unusable};
 use super::presented::PRESENTATION;
 use super::repeated::{Recorded, RecordedAnswer, failure, result_in};
 use super::requests::Requests;
-use super::reviewers::{REPLACED_BY, Reviewed, Reviewers};
+use super::reviewers::{Reviewed, Reviewers};
 use super::settings::CallSettings;
 use super::step_calls::{Place, SideBySide, StepCalls};
 use super::tool_call::CallOutcome;
@@ -213,45 +212,6 @@ impl<'a, 't> StepRun<'a, 't> {
     fn record_core(&mut self) -> Result<()> {
         let is_recorded = self.turn.repetition.as_mut().is_some_and(|repetition| repetition.step_core());
         if is_recorded { Ok(()) } else { self.turn.journaled.reached(Reached::StepCore(self.index)) }
-    }
-
-    /// Asks the model to repair an answer. Nothing of it is kept.
-    #[cold]
-    fn repair(&mut self, content: Vec<Part>, problem: &str) -> Result<StepResult> {
-        content.into_iter().for_each(Part::discard);
-        if let Some(by) = &self.model_call.prepared_by {
-            return Err(unusable(problem, by));
-        }
-        tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
-        self.turn.journaled.reached(Reached::answer(self.model_call.finish_reason, Some(problem)))?;
-        self.turn.append(Message::new(Role::User, correction(problem), Source::System));
-        Ok(StepResult::repair(Repair::malformed(problem), &self.model_call))
-    }
-
-    /// Appends the message of an answer, with the marks of how it came about.
-    #[inline]
-    fn append_answer(
-        &mut self,
-        content: Vec<Part>,
-        unusable_files: Vec<Value>,
-        replaced_by: Option<&ExtensionName>,
-        is_value: bool,
-    ) -> Arc<Message> {
-        let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
-        let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
-        if let Some(by) = &self.model_call.prepared_by {
-            message = message.with_metadata(PREPARED_BY, by.as_str());
-        }
-        if let Some(by) = replaced_by {
-            message = message.with_metadata(REPLACED_BY, by.as_str());
-        }
-        if is_value {
-            message = message.with_metadata(VALUE, true);
-        }
-        if !unusable_files.is_empty() {
-            message = message.with_metadata(UNUSABLE_FILES, unusable_files);
-        }
-        self.turn.append(message)
     }
 
     /// Goes on with the answer that is recorded: the model is not asked again, and only calls without a result run.

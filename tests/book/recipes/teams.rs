@@ -7,7 +7,7 @@ use goondan::model::Model;
 use goondan::{Agent, Result, json};
 use plan::Plan;
 
-/// Lets an agent read each file, all at once. One that fails is told in the place of its answer.
+/// Lets an agent read each file, all at once. If one fails, its error is in place of its answer.
 async fn review(model: impl Model + Clone, files: &str) -> Result<String> {
     let team = LocalRouter::new();
     let reviewer =
