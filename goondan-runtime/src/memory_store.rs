@@ -248,9 +248,8 @@ impl Store for MemoryStore {
                 let (store, instance) = (self.clone(), instance.clone());
                 let journal = Box::new(MemoryJournal { store, instance, turn, records: Vec::new() });
                 stored.open = true;
-                let rewound =
-                    stored.ended.newest().map(|ended| ended.outcome.taken_back().to_vec()).unwrap_or_default();
-                Ok(Opened { base, interrupted, state: stored.state.clone(), rewound, workdir, journal })
+                let (state, newest) = (stored.state.clone(), stored.ended.newest().cloned());
+                Ok(Opened { base, interrupted, state, newest, workdir, journal })
             })
         })
     }

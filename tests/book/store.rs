@@ -95,7 +95,7 @@ impl Store for TableStore {
             opened.base = row.messages.into_iter().map(Arc::new).collect();
             opened.state = row.state;
             opened.interrupted = row.open.map(OpenTurn::interrupted);
-            opened.rewound = row.ended.last().map(|turn| turn.outcome.taken_back().to_vec()).unwrap_or_default();
+            opened.newest = row.ended.last().cloned();
             Ok(opened)
         })
     }

@@ -18,7 +18,7 @@ use goondan_covers::{both_linkages, covers};
 use crate::linkage::Extended;
 use crate::support::agent;
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

@@ -1,5 +1,6 @@
 //! D-40: the turns of other agents that a turn waits for belong to it.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,13 +11,15 @@ use goondan::agent::{BackgroundUpdate, LocalRouter, Observer, Policy, Told, Turn
 use goondan::conversation::Role;
 use goondan::event::{AgentEvent, EventScope, RuntimeEvent, TokenUsage};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
-use goondan::store::{InstanceQuery, MemoryStore, Store};
+use goondan::store::{FileStore, Fsync, InstanceQuery, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
+use goondan_breaking::{Break, Breaking, Plan};
 use goondan_covers::{both_linkages, covers};
 use goondan_libraries::is_long_run;
 use tokio::task::yield_now;
 
 use crate::linkage::Extended;
+use crate::stored::copy;
 use crate::support::{Log, run_for};
 
 /// What the models of all agents do together.
@@ -138,17 +141,11 @@ impl Tower {
     }
 
     /// As [`Tower::new`], with a conversation for each request.
-    fn ephemeral(store: &Arc<MemoryStore>, depth: usize, from: From, leaf: Leaf) -> Self {
+    fn ephemeral(store: &Arc<impl Store>, depth: usize, from: From, leaf: Leaf) -> Self {
         Self::over(store, depth, from, leaf, |_, config| config["ephemeral"] = json!(true))
     }
 
-    fn over(
-        store: &Arc<MemoryStore>,
-        depth: usize,
-        from: From,
-        leaf: Leaf,
-        change: impl Fn(usize, &mut Value),
-    ) -> Self {
+    fn over(store: &Arc<impl Store>, depth: usize, from: From, leaf: Leaf, change: impl Fn(usize, &mut Value)) -> Self {
         let (models, log, router, reported) =
             (Arc::<Models>::default(), Log::new(), LocalRouter::new(), Reported::default());
         let agent = |at: usize| {
@@ -439,7 +436,7 @@ async fn the_stream_of_a_turn_has_what_others_do_for_it_if_that_is_wanted() {
 }
 
 /// Returns the conversations of a store, but for the one of the first agent.
-async fn kept(store: &MemoryStore) -> Vec<String> {
+async fn kept(store: &impl Store) -> Vec<String> {
     let page = store.list(&InstanceQuery::new()).await.unwrap();
     page.instances.iter().map(|stored| stored.id.to_string()).filter(|id| id != "a0:test").collect()
 }
@@ -485,6 +482,47 @@ async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone
                 break;
             }
             rounds += 1;
+        }
+    }
+}
+
+/// The process ends at each write of each of the conversations. The next one goes on with the turn, or only opens the
+/// conversation if the turn has ended.
+#[both_linkages(start_paused = true)]
+#[covers("D-40")]
+async fn a_conversation_for_one_request_is_deleted_by_the_next_process() {
+    for (depth, from) in [(1, From::Tool), (2, From::Layer)] {
+        for kind in [Break::Before, Break::After] {
+            let (mut deleted, mut number) = (0, 1);
+            loop {
+                let why = format!("{depth} {from:?} {kind:?} {number}");
+                let (disk, later) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+                let store = |directory: &Path| Arc::new(FileStore::open(directory).unwrap().fsync(Fsync::Never));
+                let plan = Plan::new([(number, kind)]);
+                let breaking = Arc::new(Breaking::new(store(disk.path()), Arc::clone(&plan)));
+                let tower = Tower::ephemeral(&breaking, depth, from, Leaf::Works(3));
+                let instance = tower.instance(0).await;
+                let is_broken = tokio::select! {
+                    turn = instance.run(event()) => turn.map(|_| false).unwrap(),
+                    () = plan.broken() => true,
+                };
+                copy(disk.path(), later.path());
+                let store = store(later.path());
+                let next = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
+                let left = kept(&*store).await.len();
+                let instance = next.instance(0).await;
+                match instance.interrupted().await.unwrap() {
+                    Some(_) => assert_eq!(instance.run(event()).await.unwrap().text(), "done", "{why}"),
+                    None => deleted += left,
+                }
+                assert_eq!(kept(&*store).await, Vec::<String>::new(), "{why}");
+                if !is_broken {
+                    break;
+                }
+                number += 1;
+            }
+            // At the least, after the commit, and at the deletion of each.
+            assert!(deleted > 0, "{depth} {from:?} {kind:?}");
         }
     }
 }

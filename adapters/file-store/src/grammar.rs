@@ -137,15 +137,9 @@ impl JournalRecords {
     }
 
     /// Returns the outcomes of these turns as they were committed, oldest first.
-    fn outcomes(&self) -> impl DoubleEndedIterator<Item = &TurnOutcome> {
+    fn outcomes(&self) -> impl Iterator<Item = &TurnOutcome> {
         let before = self.checkpoint.iter().flat_map(|checkpoint| &checkpoint.answered).map(|turn| &turn.outcome);
         before.chain(self.turns.iter().filter_map(|turn| turn.fold.outcome.as_ref()))
-    }
-
-    /// Returns the turns that the newest one took back.
-    // BACK-01
-    pub(super) fn newest_taken_back(&self) -> &[TurnId] {
-        self.outcomes().next_back().map(TurnOutcome::taken_back).unwrap_or_default()
     }
 
     /// Returns the newest of these turns, as many as a checkpoint keeps.

@@ -42,7 +42,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit:
     }
     held.ops().create_dirs(&held.messages())?;
     let metadata = Metadata::read(&held, instance)?;
-    let Recovered { messages, state, interrupted, rewound, ends_line, files } = recover(&held, fsync)?;
+    let Recovered { messages, state, interrupted, newest, ends_line, files } = recover(&held, fsync)?;
     let metadata = match metadata {
         Some(metadata) => metadata,
         None => create_metadata(&dir, instance)?,
@@ -69,7 +69,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync, limit:
     }
     let mut opened = Opened::new(workdir, Box::new(journal));
     (opened.base, opened.interrupted, opened.state) = (messages, interrupted, state);
-    opened.rewound = rewound;
+    opened.newest = newest;
     Ok(opened)
 }
 
@@ -215,6 +215,7 @@ impl FileJournal {
             outcome: commit.outcome.cloned(),
             digest: commit.digest,
             joined: Cow::Borrowed(commit.joined),
+            forgets: commit.forgets,
         };
         lines::push_with_sum(&mut self.buffer, &fold, self.files.events.path())?;
         let before = self.files.events.len() + recorded as u64;

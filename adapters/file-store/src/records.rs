@@ -157,20 +157,24 @@ pub(super) struct FoldRecord<'a> {
     /// Further events that it answered (STEER-01).
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
     pub(super) joined: Cow<'a, [JoinedEvent]>,
+    /// Whether conversations that other agents had for this turn alone are deleted after it (D-40).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) forgets: bool,
 }
 
 impl FoldRecord<'static> {
     /// Stands for a record that cannot be read.
     pub(super) fn unknown(turn: &TurnId) -> Self {
-        let (fold, state) = (Cow::Owned(turn.clone()), Cow::Owned(BTreeMap::new()));
-        Self { fold, pure: false, events_crc: 0, state, outcome: None, digest: None, joined: Cow::Owned(Vec::new()) }
+        let (fold, state, joined) = (Cow::Owned(turn.clone()), Cow::Owned(BTreeMap::new()), Cow::Owned(Vec::new()));
+        Self { fold, pure: false, events_crc: 0, state, outcome: None, digest: None, joined, forgets: false }
     }
 }
 
 impl FoldRecord<'_> {
     /// Returns how the turn ended, for each event that it answered.
     pub(super) fn ended(&self) -> impl Iterator<Item = EndedTurn> {
-        let of = |digest, outcome| EndedTurn::new(self.fold.clone().into_owned(), digest, outcome);
+        let of =
+            |digest, outcome| EndedTurn::new(self.fold.clone().into_owned(), digest, outcome).forgets(self.forgets);
         let own = self.outcome.clone().map(|outcome| of(self.digest, outcome));
         let joined = self.outcome.iter().flat_map(move |outcome| {
             self.joined.iter().map(move |joined| of(Some(joined.digest), outcome.of(joined.event.clone())))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use goondan_core::{ExtensionName, Message, Result, TurnId};
-use goondan_runtime::store::{Facts, Interrupted};
+use goondan_runtime::store::{EndedTurn, Facts, Interrupted};
 use serde_json::Value;
 
 use super::Fsync;
@@ -23,8 +23,8 @@ pub(super) struct Recovered {
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) state: BTreeMap<ExtensionName, Value>,
     pub(super) interrupted: Option<Interrupted>,
-    /// The turns that the newest one took back.
-    pub(super) rewound: Vec<TurnId>,
+    /// The newest turn that answered an event.
+    pub(super) newest: Option<EndedTurn>,
     pub(super) files: JournalFiles,
     /// Whether the last line of the events ends with a line end.
     pub(super) ends_line: bool,
@@ -84,13 +84,13 @@ pub(super) fn recover(dir: &InstanceDir, fsync: Fsync) -> Result<Recovered> {
         is_state_filed: checkpoint::is_state_filed(&standing.records, &stored),
     };
     let ends_line = standing.records.ended;
-    let rewound = standing.records.newest_taken_back().to_vec();
+    let newest = standing.records.answered().next_back();
     let messages = match standing.only_appends() {
         true => standing.take_messages(),
         false => standing.conversation().messages().cloned().collect(),
     };
     let interrupted = standing.records.open.take().map(|open| interrupted(&messages, open));
-    Ok(Recovered { messages, state: stored.values, interrupted, rewound, files, ends_line })
+    Ok(Recovered { messages, state: stored.values, interrupted, newest, files, ends_line })
 }
 
 /// Cuts a line that a crash tore off the events, and takes out records of the open turn that this version does not

@@ -88,10 +88,16 @@ pub(crate) trait InstanceUpcalls: Send + Sync {
 }
 
 impl Services {
-    pub(crate) fn new(id: InstanceId, bus: Bus, states: Arc<States>, store: Arc<dyn Store>, upcalls: Upcalls) -> Self {
+    pub(crate) fn new(
+        id: InstanceId,
+        bus: Bus,
+        (states, inbox): (Arc<States>, Arc<Inbox>),
+        store: Arc<dyn Store>,
+        upcalls: Upcalls,
+    ) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
+        let (late, delegated) = (Arc::default(), AtomicUsize::new(0));
         let (delegations, waiting_reload, present) = Default::default();
         let showing = Showing::new(bus.clone());
         Self {

@@ -69,21 +69,19 @@ impl OpenConversation {
     /// Reads the conversation, and registers the extensions. A turn that was interrupted stays open.
     // ENTRY-08
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>, listeners: &Listeners) -> Result<Self> {
-        let stored = agent.store.open(&slot.id).await?;
-        let states = Arc::new(States::new(stored.state));
-        let (base, interrupted, journal) = (stored.base, stored.interrupted, stored.journal);
-        let is_interrupted = interrupted.is_some();
+        let mut stored = agent.store.open(&slot.id).await?;
+        let states = Arc::new(States::new(std::mem::take(&mut stored.state)));
+        let rewound = stored.newest.as_ref().map(|newest| newest.outcome.taken_back().to_vec()).unwrap_or_default();
+        let workdir = std::mem::take(&mut stored.workdir);
+        let inbox = Arc::default();
         let mut journaled =
-            JournaledConversation::new(&slot.id, base, interrupted, journal, Arc::clone(&states), &agent.observers)?;
+            JournaledConversation::new(&slot.id, stored, Arc::clone(&states), Arc::clone(&inbox), &agent.observers)?;
         let owner = Arc::downgrade(&agent) as Weak<dyn AgentUpcalls>;
         let instance = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
         let upcalls = Upcalls { agent: owner, instance, reloads: Arc::clone(&agent.reload_listener) };
         let bus = Bus::new(Handle::current());
-        let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), upcalls);
-        if is_interrupted {
-            services.inbox.may_have_ephemeral();
-        }
-        let services = Arc::new(services);
+        let store = Arc::clone(&agent.store);
+        let services = Arc::new(Services::new(slot.id.clone(), bus, (states, inbox), store, upcalls));
         listeners.attach(&services.bus);
         let spec = agent.spec();
         let registered = match Staged::register_all(&spec, &services, &[]).await {
@@ -93,8 +91,8 @@ impl OpenConversation {
                 return Err(error);
             }
         };
-        if !stored.rewound.is_empty() {
-            tell_rewound(&services, stored.rewound);
+        if !rewound.is_empty() {
+            tell_rewound(&services, rewound);
         }
         // D-18: state that `#[init]` set now survives.
         if let Err(error) = journaled.store_state().await {
@@ -104,9 +102,11 @@ impl OpenConversation {
         }
         let generation = Arc::new(Generation { spec, registered });
         let newest = Arc::new(Newest::new(&generation));
-        let (replaced, workdir) = (Replaced::default(), Workdir::new(stored.workdir));
+        let (replaced, workdir) = (Replaced::default(), Workdir::new(workdir));
         let waits = journaled.is_waiting();
-        Ok(Self { agent, services, generation, newest, replaced, workdir, journaled, expires: None, waits })
+        let mut open = Self { agent, services, generation, newest, replaced, workdir, journaled, expires: None, waits };
+        open.forget().await;
+        Ok(open)
     }
 
     pub(super) fn view(&self) -> View {
@@ -133,6 +133,7 @@ impl OpenConversation {
             Some(format) => Some(Arc::new(AwaitedValue::new(format)?)),
             None => self.generation.spec.answer.clone(),
         };
+        self.commit_ended().await?;
         self.journaled.expire(Timestamp::now).await?;
         let info = match self.journaled.standing(&event).await? {
             // ASK-01: no layer runs before all is decided.
@@ -243,17 +244,16 @@ impl OpenConversation {
             Err(error) => TurnOutcome::failed(event, error),
         };
         self.journaled.end_turn(&ended).await?;
-        if self.services.inbox.take_ephemeral() {
-            Box::pin(forget(&self.generation.spec, &info.turn)).await;
-        }
+        self.forget().await;
         Ok(())
     }
 
     /// Goes on with the open turn, which `event` started.
     // RESUME-01
     async fn go_on(&mut self, slot: &InstanceSlot, turn: TurnId, event: AgentEvent) -> Result<Arc<TurnInfo>> {
-        let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await?;
-        let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption);
+        let resumption = self.journaled.check_resumption(&self.generation.spec.policy).await;
+        self.forget().await;
+        let info = TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event).resumed(turn, resumption?);
         self.journaled.go_on().await?;
         // It asks again.
         drop(self.services.inbox.take_left());
@@ -323,25 +323,31 @@ impl OpenConversation {
             return Ok(false);
         }
         self.cancel_left().await;
-        let turn = self.journaled.open_turn().cloned();
         self.journaled.end_turn(&TurnOutcome::cancelled(event.clone())).await?;
-        self.forget(turn).await;
+        self.forget().await;
         Ok(true)
     }
 
     /// Closes the open turn without an answer, if there is one.
     async fn close_turn(&mut self) -> Result<()> {
         self.cancel_left().await;
-        let turn = self.journaled.open_turn().cloned();
         self.journaled.close_turn().await?;
-        self.forget(turn).await;
+        self.forget().await;
         Ok(())
     }
 
-    /// Deletes the conversations that an open turn, which is over now, may have asked for.
-    async fn forget(&self, turn: Option<TurnId>) {
-        if let Some(turn) = turn.filter(|_| self.services.inbox.take_ephemeral()) {
-            Box::pin(forget(&self.generation.spec, &turn)).await;
+    /// Commits a turn that has ended and could not be committed then, if there is one.
+    async fn commit_ended(&mut self) -> Result<()> {
+        self.journaled.commit_ended().await?;
+        self.forget().await;
+        Ok(())
+    }
+
+    /// Deletes the conversations that other agents may have had for a turn alone that is over, if there is one.
+    // D-40
+    async fn forget(&mut self) {
+        if let Some(turn) = self.journaled.take_forgotten() {
+            Box::pin(forget(&self.generation.spec, turn)).await;
         }
     }
 
@@ -359,7 +365,7 @@ impl OpenConversation {
     // BACK-01
     pub(super) async fn rewind(&mut self, slot: &InstanceSlot, back: Back<'_>) -> Result<Rewound> {
         self.adopt_replaced().await;
-        self.journaled.commit_ended().await?;
+        self.commit_ended().await?;
         self.close_turn().await?;
         let rewound = self.journaled.rewound(back)?;
         if rewound.turns.is_empty() {
@@ -414,7 +420,7 @@ impl OpenConversation {
         waiter: Waiter,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
-        self.journaled.commit_ended().await?;
+        self.commit_ended().await?;
         self.journaled.expire(Timestamp::now).await?;
         let tools = self.generation.registered.tools();
         let check_args = |wait: &Wait, args: &Map<String, Value>| {
@@ -453,7 +459,7 @@ impl OpenConversation {
         due: Timestamp,
     ) -> Result<Option<(AgentEvent, Result<TurnResult>)>> {
         self.expires = None;
-        self.journaled.commit_ended().await?;
+        self.commit_ended().await?;
         if !self.journaled.expire(|| due).await? || self.journaled.is_waiting() {
             return Ok(None);
         }
@@ -484,7 +490,7 @@ impl OpenConversation {
 
     /// Stores the part that could not be stored when a turn ended, and state that changed outside of turns.
     pub(super) async fn store(&mut self) -> Result<()> {
-        self.journaled.commit_ended().await?;
+        self.commit_ended().await?;
         self.journaled.store_state().await
     }
 
@@ -547,9 +553,8 @@ async fn unless<T>(
 
 /// Deletes the conversations that other agents have had for this turn alone.
 // D-40
-async fn forget(spec: &AgentSpec, turn: &TurnId) {
+async fn forget(spec: &AgentSpec, turn: TurnId) {
     if let Some(router) = spec.router.clone() {
-        let turn = turn.clone();
         // In a task, so that it ends even if the caller is dropped. An error is a panic, which is logged where it
         // happened.
         _ = tokio::spawn(async move { router.forget(&turn).await }).await;

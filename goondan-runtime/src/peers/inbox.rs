@@ -36,9 +36,7 @@ pub(crate) struct Reservation(Option<Arc<Inbox>>);
 impl Inbox {
     /// Forgets the requests of the turn before.
     pub(crate) fn turn_begins(&self) {
-        let mut answers = self.0.lock();
-        answers.asked.clear();
-        answers.has_ephemeral = false;
+        self.0.lock().asked.clear();
     }
 
     /// Takes in that the open turn asks for a conversation for one request alone, or may have asked in another process.
@@ -46,7 +44,12 @@ impl Inbox {
         self.0.lock().has_ephemeral = true;
     }
 
-    /// Returns whether the open turn, which is over now, may have asked for such conversations.
+    /// Returns whether the open turn may have asked for such conversations.
+    pub(crate) fn has_ephemeral(&self) -> bool {
+        self.0.lock().has_ephemeral
+    }
+
+    /// Returns the same for the last time: the turn is over.
     pub(crate) fn take_ephemeral(&self) -> bool {
         std::mem::take(&mut self.0.lock().has_ephemeral)
     }

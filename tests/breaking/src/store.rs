@@ -156,7 +156,7 @@ impl<S: Store> Store for Breaking<S> {
     }
 
     fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
-        self.store.delete(instance)
+        Box::pin(self.plan.write(self.store.delete(instance)))
     }
 
     fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {

@@ -154,6 +154,31 @@ async fn the_newest_256_events_that_were_answered_are_known() {
 }
 
 #[tokio::test]
+#[covers("D-40")]
+async fn an_opening_has_the_newest_turn_as_it_was_committed() {
+    for limit in [1, 1 << 20] {
+        let (_workspace, store, _) = store();
+        let store = store.journal_limit(limit);
+        for (number, forgets) in [true, false, true].into_iter().enumerate() {
+            let mut opened = open(&store).await;
+            let (turn, state, conversation) =
+                (TurnId::from(format!("t{number}").as_str()), BTreeMap::new(), Conversation::default());
+            let event = AgentEvent::input("go").with_id(format!("e{number}"));
+            let digest = EventDigest::of(&event);
+            opened.journal.begin(TurnStart::new(&turn).event(&event, digest)).unwrap();
+            let outcome = TurnOutcome::answered(event.id, FinishReason::TextResponse);
+            let committed = Commit::new(&turn, &conversation, &state).outcome(&outcome, Some(digest)).forgets(forgets);
+            opened.journal.commit(committed).await.unwrap();
+            drop(opened);
+            // A turn that only stores state changes nothing of that.
+            commit(&store, "state", None).await;
+            let ended = EndedTurn::new(turn, Some(digest), outcome).forgets(forgets);
+            assert_eq!(open(&store).await.newest, Some(ended), "{limit} {number}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_status_of_an_instance_is_told_without_opening_it() {
     let (_workspace, store, _) = store();
     let status = |store: &FileStore| {

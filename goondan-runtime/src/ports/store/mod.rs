@@ -141,10 +141,11 @@ pub struct Opened {
     pub interrupted: Option<Interrupted>,
     /// The committed state of the extensions.
     pub state: BTreeMap<ExtensionName, Value>,
-    /// The turns that the newest one took back, if its outcome is that: its
-    /// [`taken_back`](TurnOutcome::taken_back). Extensions are told.
-    // BACK-01
-    pub rewound: Vec<TurnId>,
+    /// The newest turn that answered an event, if there is one. A crash may have come right after its commit: if it
+    /// took others back, extensions are told, and the runtime does what a commit that [`forgets`](Commit::forgets)
+    /// leaves to do.
+    // BACK-01, D-40
+    pub newest: Option<EndedTurn>,
     /// The instance's working directory, for tools that work on files. The runtime creates it when a tool first needs
     /// it.
     pub workdir: PathBuf,
@@ -155,8 +156,8 @@ pub struct Opened {
 impl Opened {
     /// An instance without messages or state.
     pub fn new(workdir: PathBuf, journal: Box<dyn Journal>) -> Self {
-        let (base, state, rewound) = Default::default();
-        Self { base, interrupted: None, state, rewound, workdir, journal }
+        let (base, state) = Default::default();
+        Self { base, interrupted: None, state, newest: None, workdir, journal }
     }
 }
 
@@ -340,12 +341,16 @@ pub struct Commit<'a> {
     pub digest: Option<EventDigest>,
     /// Further events that the turn answered: their inputs joined it while it ran.
     pub joined: &'a [JoinedEvent],
+    /// Whether other agents may have had conversations for requests of this turn alone. They are deleted when the turn
+    /// is committed, or when the instance is opened the next time.
+    // D-40
+    pub forgets: bool,
 }
 
 impl<'a> Commit<'a> {
     /// The commit of `turn`, with the state that changed.
     pub fn new(turn: &'a TurnId, conversation: &'a Conversation, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
-        Self { turn, conversation, state, outcome: None, digest: None, joined: &[] }
+        Self { turn, conversation, state, outcome: None, digest: None, joined: &[], forgets: false }
     }
 
     /// Sets how the turn ended.
@@ -363,9 +368,16 @@ impl<'a> Commit<'a> {
         self
     }
 
+    /// Sets that other agents may have had conversations for requests of this turn alone.
+    // D-40
+    #[must_use]
+    pub fn forgets(self, forgets: bool) -> Self {
+        Self { forgets, ..self }
+    }
+
     /// Returns how the turn ended, for [`Journal::outcome`]: once for each event that it answered.
     pub fn ended(&self) -> impl Iterator<Item = EndedTurn> {
-        let of = |digest, outcome| EndedTurn::new(self.turn.clone(), digest, outcome);
+        let of = |digest, outcome| EndedTurn::new(self.turn.clone(), digest, outcome).forgets(self.forgets);
         let own = self.outcome.map(|outcome| of(self.digest, outcome.clone()));
         let joined = self.outcome.into_iter().flat_map(move |outcome| {
             self.joined.iter().map(move |joined| of(Some(joined.digest), outcome.of(joined.event.clone())))

@@ -144,12 +144,21 @@ pub struct EndedTurn {
     /// The outcome.
     #[serde(flatten)]
     pub outcome: TurnOutcome,
+    /// Whether its commit [`forgets`](super::Commit::forgets).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forgets: bool,
 }
 
 impl EndedTurn {
     /// The turn `turn`.
     pub fn new(turn: TurnId, digest: Option<EventDigest>, outcome: TurnOutcome) -> Self {
-        Self { turn, digest, outcome }
+        Self { turn, digest, outcome, forgets: false }
+    }
+
+    /// Sets whether its commit [`forgets`](super::Commit::forgets).
+    #[must_use]
+    pub fn forgets(self, forgets: bool) -> Self {
+        Self { forgets, ..self }
     }
 
     /// Takes in that a later turn took back `turns`. A store does so with every turn that it keeps when it commits an

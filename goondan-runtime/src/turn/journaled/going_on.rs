@@ -44,13 +44,12 @@ pub(crate) enum Standing {
 }
 
 impl JournaledConversation {
-    /// Returns the relation of `event` to this conversation.
+    /// Returns the relation of `event` to this conversation, whose turns that have ended are committed.
     ///
     /// # Errors
     /// `E_EVENT_REUSED` when an earlier event has its id and another input; the errors of the store.
     // ONCE-01
     pub(crate) async fn standing(&mut self, event: &AgentEvent) -> Result<Standing> {
-        self.commit_ended().await?;
         let digest = EventDigest::of(event);
         let is_same = |known: Option<EventDigest>| match known {
             Some(known) if known != digest => Err(reused(&event.id)),

@@ -32,9 +32,10 @@ use super::partial::PartialAnswer;
 use super::prefix::{Asked, Prefixes};
 use super::telling::Telling;
 use super::watch::{Observers, Watch};
+use crate::peers::Inbox;
 use crate::ports::store::{
-    Commit, Durability, EmittedBy, EventDigest, Facts, InstanceId, Interrupted, Journal, Reached, Suspend, TurnOutcome,
-    TurnStart,
+    Commit, Durability, EmittedBy, EventDigest, Facts, InstanceId, Interrupted, Journal, Opened, Reached, Suspend,
+    TurnOutcome, TurnStart,
 };
 use crate::state::{States, TakenState};
 
@@ -43,6 +44,7 @@ pub(crate) struct JournaledConversation {
     pub(crate) conversation: Conversation,
     journal: Box<dyn Journal>,
     states: Arc<States>,
+    inbox: Arc<Inbox>,
     /// The turn that was begun and not committed: it is running, or a dropped caller or a crash interrupted it.
     open_turn: Option<OpenTurn>,
     /// The calls of the open turn that have started and must not run twice (EFFECT-01).
@@ -70,6 +72,9 @@ pub(crate) struct JournaledConversation {
     suspending: Option<Vec<Wait>>,
     /// The state at that moment, which is stored with them.
     suspended_state: BTreeMap<ExtensionName, Value>,
+    /// The turn that is over, if conversations are to be deleted that other agents may have had for it alone.
+    // D-40
+    forgotten: Option<TurnId>,
 }
 
 /// A turn that is not committed.
@@ -84,14 +89,15 @@ struct OpenTurn {
 }
 
 impl JournaledConversation {
+    /// The conversation as `opened` has it, whose state was taken.
     pub(crate) fn new(
         id: &InstanceId,
-        base: Vec<Arc<Message>>,
-        interrupted: Option<Interrupted>,
-        journal: Box<dyn Journal>,
+        opened: Opened,
         states: Arc<States>,
+        inbox: Arc<Inbox>,
         observers: &Arc<Observers>,
     ) -> Result<Self> {
+        let Opened { base, interrupted, newest, journal, .. } = opened;
         let (mut conversation, duplicates) = Conversation::from_base(base);
         if !duplicates.is_empty() {
             tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
@@ -99,6 +105,7 @@ impl JournaledConversation {
         let (mut open_turn, mut started, mut facts) = (None, IdSet::default(), Facts::default());
         if let Some(interrupted) = interrupted {
             tracing::info!(instance = %id, turn = %interrupted.turn, "the last turn was interrupted");
+            inbox.may_have_ephemeral();
             for event in interrupted.events {
                 conversation.apply(event)?;
             }
@@ -116,6 +123,7 @@ impl JournaledConversation {
             conversation,
             journal,
             states,
+            inbox,
             open_turn,
             started,
             secrets: Vec::new(),
@@ -129,6 +137,7 @@ impl JournaledConversation {
             telling: Telling::new(id, observers),
             suspending: None,
             suspended_state: BTreeMap::new(),
+            forgotten: newest.filter(|newest| newest.forgets).map(|newest| newest.turn),
         })
     }
 
@@ -482,18 +491,30 @@ impl JournaledConversation {
             digest = open.digest;
         }
         let joined: Vec<_> = self.facts.joined().cloned().collect();
-        let commit = Commit { turn, conversation: &self.conversation, state: &state, outcome, digest, joined: &joined };
+        let forgets = outcome.is_some() && self.inbox.has_ephemeral();
+        let conversation = &self.conversation;
+        let commit = Commit { turn, conversation, state: &state, outcome, digest, joined: &joined, forgets };
         let committed = self.journal.commit(commit).await;
         self.notice(committed)?;
         self.is_committed();
         Ok(())
     }
 
+    /// Returns the turn that is over, if conversations are to be deleted that other agents may have had for it alone.
+    #[inline]
+    pub(crate) fn take_forgotten(&mut self) -> Option<TurnId> {
+        self.forgotten.take()
+    }
+
     fn is_committed(&mut self) {
         self.states.mark_stored();
         self.conversation.fold();
-        let ended = self.open_turn.take().and_then(|open| open.ended);
+        let (turn, ended) = self.open_turn.take().map(|open| (open.id, open.ended)).unzip();
+        let ended = ended.flatten();
         self.telling.committed(ended.as_ref());
+        if ended.is_some() && self.inbox.take_ephemeral() {
+            self.forgotten = turn;
+        }
         self.started.clear();
         self.facts.clear();
         self.suspending = None;
