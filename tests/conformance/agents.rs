@@ -10,6 +10,7 @@ use goondan::event::{AgentEvent, Auth, Principal};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::{Agent, BoxFuture, ErrorCode, Result, json};
 use goondan_covers::{both_linkages, covers};
+use goondan_libraries::is_long_run;
 use tokio::sync::Notify;
 
 use crate::linkage::Extended;
@@ -94,6 +95,60 @@ async fn a_circle_is_refused_with_its_chain() {
         let lines = log.take();
         assert!(lines[0].starts_with("CIRCULAR_CALL_DETECTED") && lines[0].ends_with(expected), "{lines:?}");
         router.close().await.unwrap();
+    }
+}
+
+/// Lets the agent ask another one if it is told to go, and says something else.
+struct Going;
+
+impl Model for Going {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let last = request.messages().last().unwrap();
+        let call = json!({ "id": "call", "name": "asking__ask_tool", "args": {} });
+        let answer = match last.content.text() == "go" {
+            true => json!({ "toolCalls": [call], "finishReason": "tool-calls" }),
+            false => json!({ "text": json!(last.content).to_string(), "finishReason": "stop" }),
+        };
+        Box::pin(async { Ok(serde_json::from_value(answer)?) })
+    }
+}
+
+#[both_linkages(start_paused = true)]
+#[covers("AGENTS-05")]
+async fn conversations_do_not_wait_for_one_another_in_a_circle() {
+    let most = if is_long_run() { 1_000 } else { 100 };
+    for count in [2, 3, most] {
+        let (log, router) = (Log::new(), LocalRouter::new());
+        let agent = |at: usize| {
+            let target = format!("a{}", (at + 1) % count);
+            let config = json!({ "log": log, "target": target, "from": "tool" });
+            let agent = Agent::builder(format!("a{at}")).model(Going).with::<Asking>(config).router(router.clone());
+            let agent = agent.build().unwrap();
+            router.add(&agent);
+            agent
+        };
+        let agents: Vec<_> = (0..count).map(agent).collect();
+        // Twice: the second time shows that nothing of the first is left.
+        for _ in 0..2 {
+            let start = tokio::time::Instant::now();
+            let mut turns = Vec::new();
+            for agent in &agents {
+                let instance = agent.instance("x").await.unwrap();
+                turns.push(tokio::spawn(async move { instance.run("go").await }));
+            }
+            let mut refused = 0;
+            for turn in turns {
+                let text = turn.await.unwrap().unwrap().text().into_owned();
+                match text.contains("CIRCULAR_CALL_DETECTED") {
+                    true => refused += 1,
+                    false => assert!(text.contains("question"), "{text}"),
+                }
+                if text.contains("CIRCULAR") && count == 2 {
+                    assert!(text.contains("a0:x -> a1:x -> a0:x") || text.contains("a1:x -> a0:x -> a1:x"), "{text}");
+                }
+            }
+            assert_eq!((refused, start.elapsed()), (1, Duration::ZERO), "{count}");
+        }
     }
 }
 

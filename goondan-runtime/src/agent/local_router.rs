@@ -8,6 +8,7 @@ use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result, TurnId};
 use goondan_lock::Lock;
 use tokio::task::JoinHandle;
 
+use super::circles::Circles;
 use super::{Agent, WeakAgent};
 use crate::instance::{Instance, task_failed};
 use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
@@ -35,6 +36,7 @@ use crate::ports::router::{AgentCall, AgentReply, Router, not_found};
 #[derive(Clone, Default)]
 pub struct LocalRouter {
     agents: Arc<Lock<HashMap<AgentName, WeakAgent>>>,
+    circles: Circles,
 }
 
 impl LocalRouter {
@@ -121,6 +123,8 @@ impl Drop for Turn {
 impl Router for LocalRouter {
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>> {
         Box::pin(async move {
+            let asker = call.asker.as_ref().and_then(|asker| asker.instance.clone());
+            let _waits = asker.map(|asker| self.circles.enter(asker, call.instance_id())).transpose()?;
             let instance = self.instance(&call).await?;
             // In a task, so that requests of one turn run on several threads.
             let mut turn = Turn(tokio::spawn(async move { instance.answer_call(call).await }));

@@ -1,6 +1,7 @@
 //! The agent: the builder, which checks a description; reloads; the router to agents of the same program.
 
 mod builder;
+mod circles;
 mod local_router;
 mod reload;
 mod subscriptions;

@@ -9,6 +9,7 @@ use goondan_lock::Lock;
 use tokio::sync::watch;
 
 use super::clock::Clock;
+use crate::ports::store::InstanceId;
 use crate::updates::UpdateSender;
 
 /// The tokens that the turns below a turn used, together.
@@ -20,6 +21,8 @@ pub(crate) struct Spent {
 /// The turn that waits for the answer of a call.
 #[derive(Clone)]
 pub(crate) struct Asker {
+    /// Its conversation. `None` for a request whose answer comes later: no turn waits for it.
+    pub(crate) instance: Option<InstanceId>,
     /// The clock of its deadlines, which stands still while a person is asked.
     // ASK-04
     pub(crate) clock: Clock,
@@ -53,8 +56,20 @@ impl Spent {
 }
 
 impl Asker {
-    pub(crate) fn new(clock: Clock, spent: Option<Arc<Spent>>, updates: Option<UpdateSender>) -> Self {
-        Self { clock, spent, updates, cancelled: Arc::new(watch::Sender::new(false)) }
+    /// The asker of a request whose answer comes later.
+    pub(crate) fn for_later() -> Self {
+        let cancelled = Arc::new(watch::Sender::new(false));
+        Self { instance: None, clock: Clock::default(), spent: None, updates: None, cancelled }
+    }
+
+    /// The turn that runs in this conversation.
+    pub(crate) fn waiting(
+        instance: InstanceId,
+        clock: Clock,
+        spent: Arc<Spent>,
+        updates: Option<UpdateSender>,
+    ) -> Self {
+        Self { instance: Some(instance), clock, spent: Some(spent), updates, ..Self::for_later() }
     }
 
     /// Tells that the answer is not waited for any more.

@@ -105,7 +105,7 @@ impl Caller<'_> {
 /// time is over, the turn that would answer is cancelled.
 // ASK-01
 async fn await_final_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
-    let asker = Asker::new(Clock::default(), None, None);
+    let asker = Asker::for_later();
     let call = AgentCall { asker: Some(asker.clone()), ..call };
     let (target, timeout) = (call.target.clone(), request.limit());
     let mut answer = router.request(call.clone());
@@ -139,7 +139,7 @@ impl Caller<'_> {
     pub(crate) async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
         let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
         let (target, timeout) = (call.target.clone(), request.limit());
-        let answer = self.asked.wait(router, call, self.place, self.inbox, self.asks.clock);
+        let answer = self.asked.wait((router, call), self.turn, self.place, self.inbox, self.asks.clock);
         match within(timeout, Some(self.asks.clock), answer).await {
             Some(reply) => Ok(response(&target, reply?)),
             None => Err(timed_out(&target, timeout)),

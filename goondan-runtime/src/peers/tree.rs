@@ -15,6 +15,7 @@ use super::inbox::Inbox;
 use super::left::{Left, wait_for};
 use crate::live::{Asker, Clock, Spent};
 use crate::ports::router::{AgentCall, AgentReply, Router, ephemeral_prefix};
+use crate::ports::store::InstanceId;
 use crate::updates::UpdateSender;
 
 /// The requests of one run of a turn to other agents. Without a request nothing is allocated.
@@ -83,8 +84,8 @@ impl Asked {
     /// Sends a request, and waits for its answer.
     pub(super) fn wait(
         &self,
-        router: Arc<dyn Router>,
-        mut call: AgentCall,
+        (router, mut call): (Arc<dyn Router>, AgentCall),
+        turn: &TurnInfo,
         place: Place<'_>,
         inbox: &Arc<Inbox>,
         clock: &Clock,
@@ -92,7 +93,8 @@ impl Asked {
         let below = self.below(inbox);
         let updates =
             self.stream.as_ref().and_then(|stream| stream.of_child(place.call(), &call.target, &call.instance));
-        let asker = Asker::new(clock.clone(), Some(Arc::clone(&below.spent)), updates);
+        let instance = InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() };
+        let asker = Asker::waiting(instance, clock.clone(), Arc::clone(&below.spent), updates);
         call.asker = Some(asker.clone());
         let left = Left { router: Arc::clone(&router), call: call.clone(), asker };
         let request = Box::pin(async move { router.request(call).await });
