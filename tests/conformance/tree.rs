@@ -1,6 +1,7 @@
 //! D-40: the turns of other agents that a turn waits for belong to it.
 
-use std::path::Path;
+mod ephemeral;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,15 +12,12 @@ use goondan::agent::{BackgroundUpdate, LocalRouter, Observer, Policy, Told, Turn
 use goondan::conversation::Role;
 use goondan::event::{AgentEvent, EventScope, RuntimeEvent, TokenUsage};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
-use goondan::store::{FileStore, Fsync, InstanceQuery, MemoryStore, Store};
+use goondan::store::{InstanceQuery, MemoryStore, Store};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Result, Value, json};
-use goondan_breaking::{Break, Breaking, Plan};
 use goondan_covers::{both_linkages, covers};
-use goondan_libraries::is_long_run;
 use tokio::task::yield_now;
 
 use crate::linkage::Extended;
-use crate::stored::copy;
 use crate::support::{Log, run_for};
 
 /// What the models of all agents do together.
@@ -33,6 +31,8 @@ struct Models {
 struct Calling {
     tool: Option<&'static str>,
     hangs: bool,
+    /// The time until it answers.
+    takes: Duration,
     models: Arc<Models>,
 }
 
@@ -73,6 +73,9 @@ impl Model for Calling {
                 std::future::pending::<()>().await;
             }
             yield_now().await;
+            if !self.takes.is_zero() {
+                tokio::time::sleep(self.takes).await;
+            }
             let answer = serde_json::from_value(answer)?;
             self.models.answers.fetch_add(1, Ordering::Relaxed);
             Ok(answer)
@@ -146,11 +149,25 @@ impl Tower {
     }
 
     fn over(store: &Arc<impl Store>, depth: usize, from: From, leaf: Leaf, change: impl Fn(usize, &mut Value)) -> Self {
+        Self::timed(store, depth, from, leaf, change, (Duration::ZERO, Duration::from_hours(1)))
+    }
+
+    /// Builds a tower whose models take a time to answer. The turns of the first agent have the other time.
+    fn timed(
+        store: &Arc<impl Store>,
+        depth: usize,
+        from: From,
+        leaf: Leaf,
+        change: impl Fn(usize, &mut Value),
+        (takes, until): (Duration, Duration),
+    ) -> Self {
+        let mut policy = Policy::default();
+        policy.turn_timeout = until;
         let (models, log, router, reported) =
             (Arc::<Models>::default(), Log::new(), LocalRouter::new(), Reported::default());
         let agent = |at: usize| {
             let mut config = json!({ "log": log });
-            let mut model = Calling { tool: Some("tree__work"), hangs: false, models: Arc::clone(&models) };
+            let mut model = Calling { tool: Some("tree__work"), hangs: false, takes, models: Arc::clone(&models) };
             if at < depth {
                 config["targets"] = json!([format!("a{}", at + 1)]);
                 config["inLayer"] = json!(from == From::Layer);
@@ -164,7 +181,7 @@ impl Tower {
             change(at, &mut config);
             let agent = Agent::builder(format!("a{at}")).model(model).with::<Tree>(config).router(router.clone());
             let agent = agent.store(Arc::clone(store));
-            let agent = if at == 0 { agent.observer(reported.clone()) } else { agent };
+            let agent = if at == 0 { agent.observer(reported.clone()).policy(policy.clone()) } else { agent };
             let agent = agent.build().unwrap();
             router.add(&agent);
             agent
@@ -198,6 +215,12 @@ impl Tower {
     fn answers(&self) -> usize {
         self.models.answers.load(Ordering::Relaxed)
     }
+}
+
+/// Returns the conversations of a store, but for the one of the first agent.
+async fn kept(store: &impl Store) -> Vec<String> {
+    let page = store.list(&InstanceQuery::new()).await.unwrap();
+    page.instances.iter().map(|stored| stored.id.to_string()).filter(|id| id != "a0:test").collect()
 }
 
 fn event() -> AgentEvent {
@@ -318,7 +341,7 @@ async fn a_request_that_is_not_waited_for_ends_while_the_turn_runs_on() {
                 (config["targets"], config["seconds"]) = (targets.clone(), json!(seconds));
             });
             let models = Arc::clone(&tower.models);
-            let quick = Calling { tool: None, hangs: false, models };
+            let quick = Calling { tool: None, hangs: false, takes: Duration::ZERO, models };
             let quick = Agent::builder("quick").model(quick).build().unwrap();
             tower._router.add(&quick);
             let mut turns = tower.agents[1].subscribe_turns();
@@ -337,7 +360,8 @@ async fn the_deadline_of_a_turn_is_that_of_what_it_waits_for() {
     let tower = Tower::new(1, From::Tool, Leaf::Thinks);
     let mut policy = Policy::default();
     policy.turn_timeout = Duration::from_secs(3);
-    let model = Calling { tool: Some("tree__delegate"), hangs: false, models: Arc::clone(&tower.models) };
+    let (models, takes) = (Arc::clone(&tower.models), Duration::ZERO);
+    let model = Calling { tool: Some("tree__delegate"), hangs: false, takes, models };
     let boss = Agent::builder("boss").model(model).policy(policy).router(tower._router.clone());
     let boss = boss.with::<Tree>(json!({ "log": tower.log, "targets": ["a0"] })).build().unwrap();
     let start = tokio::time::Instant::now();
@@ -345,6 +369,45 @@ async fn the_deadline_of_a_turn_is_that_of_what_it_waits_for() {
     assert_eq!((error.code(), start.elapsed().as_secs()), (&ErrorCode::TURN_TIMEOUT, 3));
     tower.assert_still("the turn has ended");
     assert_eq!(tower.open_turns().await, 0);
+}
+
+/// The models take a second each, and the deadline comes in the middle of each second.
+#[both_linkages(start_paused = true)]
+#[covers("WORK-01", "WORK-02")]
+async fn a_deadline_ends_what_the_turn_waits_for_at_any_time() {
+    let second = Duration::from_secs(1);
+    for (depth, from) in [(0, From::Tool), (1, From::Tool), (2, From::Layer), (3, From::Tool), (4, From::Layer)] {
+        for (leaf, is_ephemeral) in LEAVES.into_iter().flat_map(|leaf| [(leaf, false), (leaf, true)]) {
+            let mut seconds = 0;
+            loop {
+                let why = format!("{depth} {from:?} {leaf:?} {is_ephemeral} {seconds}");
+                let until = second * seconds + second / 2;
+                let store = Arc::new(MemoryStore::new());
+                let change = |_, config: &mut Value| config["ephemeral"] = json!(is_ephemeral);
+                let tower = Tower::timed(&store, depth, from, leaf, change, (second, until));
+                let start = tokio::time::Instant::now();
+                let outcome = tower.instance(0).await.run(event()).await;
+                tower.assert_still(&why);
+                if is_ephemeral {
+                    assert_eq!(kept(&*store).await, Vec::<String>::new(), "{why}");
+                }
+                assert_eq!(tower.open_turns().await, 0, "{why}");
+                let reported = tower.reported.0.lock().unwrap().clone();
+                let [[own, whole]] = reported[..] else { panic!("{why}: {reported:?}") };
+                assert_eq!(whole.or(own).unwrap_or_default(), times(usage(), tower.answers()), "{why}");
+                if let Ok(result) = outcome {
+                    assert_eq!((&*result.text(), leaf), ("done", Leaf::Works(3)), "{why}");
+                    break;
+                }
+                assert_eq!((outcome.unwrap_err().code(), start.elapsed()), (&ErrorCode::TURN_TIMEOUT, until), "{why}");
+                if seconds > 9 {
+                    assert_ne!(leaf, Leaf::Works(3), "{why}");
+                    break;
+                }
+                seconds += 1;
+            }
+        }
+    }
 }
 
 /// An agent that is busy does not work on a request that was cancelled meanwhile.
@@ -386,7 +449,7 @@ async fn a_turn_has_its_own_usage_and_that_of_all_that_it_waited_for() {
 #[covers("WORK-01", "WORK-02")]
 async fn a_request_for_later_runs_on() {
     let tower = Tower::new(0, From::Tool, Leaf::Works(50));
-    let model = Calling { tool: None, hangs: true, models: Arc::clone(&tower.models) };
+    let model = Calling { tool: None, hangs: true, takes: Duration::ZERO, models: Arc::clone(&tower.models) };
     let boss = Agent::builder("boss").model(model).router(tower._router.clone());
     let boss = boss.with::<Asking>(json!({ "log": tower.log, "target": "a0", "from": "later" })).build().unwrap();
     let mut turns = tower.agents[0].subscribe_turns();
@@ -433,134 +496,4 @@ async fn the_stream_of_a_turn_has_what_others_do_for_it_if_that_is_wanted() {
         assert_eq!(texts(true).await, [a2, a1, root.clone()]);
         assert_eq!(texts(false).await, [root]);
     }
-}
-
-/// Returns the conversations of a store, but for the one of the first agent.
-async fn kept(store: &impl Store) -> Vec<String> {
-    let page = store.list(&InstanceQuery::new()).await.unwrap();
-    page.instances.iter().map(|stored| stored.id.to_string()).filter(|id| id != "a0:test").collect()
-}
-
-#[both_linkages(start_paused = true)]
-#[covers("D-40")]
-async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone() {
-    for (depth, from) in [(1, From::Tool), (2, From::Layer), (3, From::Tool)] {
-        let mut rounds = 0;
-        loop {
-            let why = format!("{depth} {from:?} {rounds}");
-            let store = Arc::new(MemoryStore::new());
-            let tower = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
-            let instance = tower.instance(0).await;
-            let mut turn = instance.run_stream(event());
-            let has_ended = run_for(&mut turn, rounds).await;
-            drop(turn);
-            for _ in 0..2 * depth {
-                yield_now().await;
-            }
-            match rounds % 4 {
-                // It goes on, with the same conversations.
-                0 => assert_eq!(instance.run(event()).await.unwrap().text(), "done", "{why}"),
-                1 => _ = instance.cancel(&event().id).await.unwrap(),
-                2 => instance.abandon().await.unwrap(),
-                // It has ended, and this is what its program does next.
-                _ if has_ended => _ = instance.messages().await.unwrap(),
-                // As after a crash: another process closes the turn.
-                _ => {
-                    for agent in tower.agents.iter().rev() {
-                        agent.close().await.unwrap();
-                    }
-                    let next = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
-                    next.instance(0).await.abandon().await.unwrap();
-                }
-            }
-            // What is deleted meanwhile is deleted to the end.
-            for _ in 0..20 {
-                yield_now().await;
-            }
-            assert_eq!(kept(&store).await, Vec::<String>::new(), "{why}");
-            if has_ended {
-                break;
-            }
-            rounds += 1;
-        }
-    }
-}
-
-/// The process ends at each write of each of the conversations. The next one goes on with the turn, or only opens the
-/// conversation if the turn has ended.
-#[both_linkages(start_paused = true)]
-#[covers("D-40")]
-async fn a_conversation_for_one_request_is_deleted_by_the_next_process() {
-    for (depth, from) in [(1, From::Tool), (2, From::Layer)] {
-        for kind in [Break::Before, Break::After] {
-            let (mut deleted, mut number) = (0, 1);
-            loop {
-                let why = format!("{depth} {from:?} {kind:?} {number}");
-                let (disk, later) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-                let store = |directory: &Path| Arc::new(FileStore::open(directory).unwrap().fsync(Fsync::Never));
-                let plan = Plan::new([(number, kind)]);
-                let breaking = Arc::new(Breaking::new(store(disk.path()), Arc::clone(&plan)));
-                let tower = Tower::ephemeral(&breaking, depth, from, Leaf::Works(3));
-                let instance = tower.instance(0).await;
-                let is_broken = tokio::select! {
-                    turn = instance.run(event()) => turn.map(|_| false).unwrap(),
-                    () = plan.broken() => true,
-                };
-                copy(disk.path(), later.path());
-                let store = store(later.path());
-                let next = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
-                let left = kept(&*store).await.len();
-                let instance = next.instance(0).await;
-                match instance.interrupted().await.unwrap() {
-                    Some(_) => assert_eq!(instance.run(event()).await.unwrap().text(), "done", "{why}"),
-                    None => deleted += left,
-                }
-                assert_eq!(kept(&*store).await, Vec::<String>::new(), "{why}");
-                if !is_broken {
-                    break;
-                }
-                number += 1;
-            }
-            // At the least, after the commit, and at the deletion of each.
-            assert!(deleted > 0, "{depth} {from:?} {kind:?}");
-        }
-    }
-}
-
-/// Of many agents that work, one answers first.
-#[both_linkages]
-#[covers("WORK-01")]
-async fn many_requests_end_with_the_first_answer() {
-    let count = if is_long_run() { 1_000 } else { 200 };
-    let store = Arc::new(MemoryStore::new());
-    let tower = Tower::over(&store, 1, From::Tool, Leaf::Works(1), |at, config| {
-        config["ephemeral"] = json!(true);
-        if at == 0 {
-            config["targets"] = json!(vec!["a1"; count]);
-        }
-    });
-    assert_eq!(tower.instance(0).await.run(event()).await.unwrap().text(), "done");
-    tower.assert_still("the turn has ended");
-    assert_eq!(kept(&store).await, Vec::<String>::new());
-}
-
-#[both_linkages]
-#[covers("D-40")]
-async fn each_request_has_a_conversation_of_its_own() {
-    let store = Arc::new(MemoryStore::new());
-    let tower = Tower::over(&store, 1, From::Tool, Leaf::Works(1), |at, config| {
-        config["ephemeral"] = json!(true);
-        if at == 0 {
-            config["targets"] = json!(["a1", "a1", "a1"]);
-        }
-    });
-    let mut turns = tower.agents[1].subscribe_turns();
-    tower.instance(0).await.run(event()).await.unwrap();
-    assert_eq!(kept(&store).await, Vec::<String>::new());
-    let mut keys = std::collections::BTreeSet::new();
-    while let Some(update) = turns.next_pending().await {
-        let BackgroundUpdate::Ended(turn) = update else { panic!("{update:?}") };
-        keys.insert(turn.instance.to_string());
-    }
-    assert_eq!(keys.len(), 3, "{keys:?}");
 }
