@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use goondan_covers::covers;
+use goondan_libraries::runs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -81,18 +82,22 @@ fn cost(bundle: &Path, agent: &str) -> Value {
     lines.find_map(|mut line| line.get_mut("turn").filter(|turn| turn.is_object()).map(Value::take)).unwrap()
 }
 
+/// Returns the signal that ends the run with this number.
+fn signal(run_number: u32) -> Signal {
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL][run_number as usize % 3]
+}
+
 #[test]
 #[covers("WORK-01")]
 fn no_process_of_an_agent_outlives_the_turn_that_waits_for_it() {
-    let runs: u64 = std::env::var("GOONDAN_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(6);
-    for run_number in 0..runs {
+    for run_number in 0..runs(6) {
         // An argument that no other process has.
         let seconds = format!("{}.{}", 10_000 + run_number, std::process::id());
         let signs = TempDir::new().unwrap();
         let began = signs.path().join("began");
         let bundle = bundle(&format!("touch {}; sleep {seconds}", began.display()));
         let child = run(bundle.path(), "work").spawn().unwrap();
-        let signal = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL][usize::try_from(run_number % 3).unwrap()];
+        let signal = signal(run_number);
         // In the middle of everything, and at some moment before.
         if run_number % 2 == 0 {
             let start = Instant::now();
@@ -101,7 +106,7 @@ fn no_process_of_an_agent_outlives_the_turn_that_waits_for_it() {
                 sleep(Duration::from_millis(5));
             }
         } else {
-            sleep(Duration::from_micros(run_number * 7919 % 60_000));
+            sleep(Duration::from_micros(u64::from(run_number) * 7919 % 60_000));
         }
         kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
         let output = child.wait_with_output().unwrap();
@@ -149,23 +154,28 @@ done
 #[test]
 #[covers("WORK-01")]
 fn no_call_of_a_server_outlives_the_turn_that_waits_for_its_agent() {
-    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGKILL] {
+    for run_number in 0..runs(3) {
+        let signal = signal(run_number);
         let signs = TempDir::new().unwrap();
         let place = signs.path().to_str().unwrap();
         let transport = json!({ "type": "stdio", "command": ["sh", "server.sh", place] });
         let bundle = bundle_of("mcp", &json!({ "transport": transport }), "mcp__wait", &json!({}));
         fs::write(bundle.path().join("server.sh"), SERVER).unwrap();
         let child = run(bundle.path(), "work").spawn().unwrap();
-        let start = Instant::now();
-        while !signs.path().join("called").exists() {
-            assert!(start.elapsed() < Duration::from_secs(60), "the tool is not called");
-            sleep(Duration::from_millis(5));
+        if run_number % 6 < 3 {
+            let start = Instant::now();
+            while !signs.path().join("called").exists() {
+                assert!(start.elapsed() < Duration::from_secs(60), "the tool is not called");
+                sleep(Duration::from_millis(5));
+            }
+        } else {
+            sleep(Duration::from_micros(u64::from(run_number) * 7919 % 60_000));
         }
         kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         let start = Instant::now();
         while !running(place).is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(1), "{signal}: {output:?}");
+            assert!(start.elapsed() < Duration::from_secs(1), "{run_number} {signal}: {output:?}");
             sleep(Duration::from_millis(5));
         }
     }

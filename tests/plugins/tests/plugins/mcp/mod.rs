@@ -3,6 +3,7 @@
 mod asked;
 mod calls;
 mod changes;
+mod children;
 mod failures;
 mod limits;
 mod over_http;
