@@ -17,7 +17,7 @@ use crate::linkage::WithPlugin;
 
 const RUN: &str = "subagents__run";
 
-/// A model that answers with its task in capitals, fails if that says so, and takes a while.
+/// A model that answers with its task in capitals, fails, panics or never ends if that says so, and takes a while.
 #[derive(Clone, Default)]
 struct Working {
     running: Arc<AtomicUsize>,
@@ -36,6 +36,10 @@ impl Model for Working {
             let seconds = if task.contains("slow") { 60 } else { 1 };
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             self.running.fetch_sub(1, Ordering::Relaxed);
+            assert!(!task.contains("panic"), "not this one");
+            if task.contains("endless") {
+                std::future::pending::<()>().await;
+            }
             if task.contains("fail") {
                 return Err(Error::new("E_TIRED", "too tired"));
             }
@@ -86,10 +90,15 @@ async fn tasks_run_at_once_and_their_results_keep_the_order() {
 #[both_linkages(start_paused = true)]
 async fn a_failure_is_that_of_its_task() {
     let (mut chat, _worker) = beside(&Working::default(), json!({})).await;
-    let answer = call(&mut chat, RUN, tasks(&["one".into(), "fail".into(), "three".into()])).await;
-    let [one, two, three] = answer["results"].as_array().unwrap().as_slice() else { panic!("{answer}") };
-    assert_eq!((&one["answer"], &three["answer"]), (&json!("ONE"), &json!("THREE")));
-    assert!(two.get("answer").is_none() && two["error"].as_str().unwrap().contains("too tired"), "{two}");
+    let texts = ["one", "fail", "panic", "endless", "three"].map(str::to_owned);
+    let answer = call(&mut chat, RUN, tasks(&texts)).await;
+    let results = answer["results"].as_array().unwrap();
+    let texts: Vec<_> = results.iter().filter_map(|result| result["answer"].as_str()).collect();
+    assert_eq!(texts, ["ONE", "THREE"], "{answer}");
+    for (at, expected) in [(1, "E_TIRED: too tired"), (2, "panicked"), (3, "E_MODEL_TIMEOUT")] {
+        let error = results[at]["error"].as_str().unwrap();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[both_linkages]
