@@ -5,13 +5,14 @@ use goondan::conversation::{Part, TextPart};
 use goondan::middleware::ToolRequest;
 use goondan::model::{ModelResponse, ScriptItem};
 use goondan::{Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, interruptible};
 
 use crate::linkage::Extended;
 use crate::support::{Log, agent};
 
 /// Runs a turn in which an inner turn layer does `then`. Returns what an outer layer saw, what the caller got, and the
 /// messages of the conversation.
+#[interruptible]
 async fn amended(then: Value) -> (String, String, Vec<String>) {
     let (outer, inner) = (Log::new(), Log::new());
     let agent = agent([ScriptItem::say("original")])

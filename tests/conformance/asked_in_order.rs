@@ -6,7 +6,7 @@ use goondan::decision::Decision;
 use goondan::middleware::FinishReason;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Map, json};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use goondan_libraries::{is_long_run, runs};
 
 use crate::asking::{ran, results};
@@ -71,6 +71,7 @@ impl Case {
         }
     }
 
+    #[interruptible]
     async fn happens(&self) -> Expected {
         let log = Log::new();
         let asked: Vec<_> = (0..self.calls.len()).filter(|place| self.calls[*place].asks.is_some()).collect();

@@ -14,7 +14,7 @@ use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::{FileStore, InstanceId, MemoryStore};
 use goondan::{Agent, Error, ErrorCode, Instance, Map, Result, Secret, Value, json};
 use goondan_breaking::{Break, Breaking, GoesOn, Plan, close};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use tempfile::TempDir;
 
 use crate::linkage::Extended;
@@ -243,6 +243,7 @@ async fn no_call_runs_without_its_decision_whatever_layers_do() {
     }
 }
 
+#[interruptible]
 async fn attack(how: &str, place: &str, verdict: &str, twice: bool, skips: bool) {
     let what = format!("{how} {place} {verdict} twice: {twice} skips: {skips}");
     let log = Log::new();

@@ -6,7 +6,7 @@ use goondan::middleware::MiddlewareKind;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::name::AgentName;
 use goondan::{Agent, BoxFuture, ErrorCode, Result, json};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 
 use crate::linkage::Extended;
 use crate::support::Log;
@@ -37,6 +37,7 @@ fn built(router: &LocalRouter, agents: impl IntoIterator<Item = AgentBuilder>) -
 }
 
 /// Runs a turn of the first agent, until nothing runs any more.
+#[interruptible]
 async fn run(agents: &[Agent], how: &str) {
     agents[0].instance("x").await.unwrap().run(how).await.unwrap();
     // What is asked for later is sent by a task.

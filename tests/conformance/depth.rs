@@ -11,7 +11,7 @@ use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, 
 use goondan::name::ToolCallId;
 use goondan::store::{FileStore, Fsync};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Map, Result, Value, json};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use tempfile::TempDir;
 
 use crate::linkage::Extended;
@@ -65,6 +65,7 @@ async fn content(
 
 /// Runs a turn in which the extension puts a value of `levels` levels into `place`, and returns what was said about it.
 /// The conversation goes on, and opens again with the same content.
+#[interruptible]
 async fn deep_turn(place: &str, levels: usize) -> String {
     let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let tool = match place {

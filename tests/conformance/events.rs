@@ -4,7 +4,7 @@ use conformance_extensions::events::{Emitting, Listening, SlowListener, Watching
 use goondan::event::{ExtensionCleanup, RuntimeEvent};
 use goondan::json;
 use goondan::model::ScriptItem;
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 
 use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
@@ -23,6 +23,7 @@ use crate::support::{Log, agent, one_turn};
     "LEGACY-EVENTS-03",
     "LEGACY-EVENTS-05"
 )]
+#[interruptible]
 async fn extensions_hear_one_another_and_the_runtime() {
     let log = Log::new();
     let agent = agent([ScriptItem::say("hi").repeat()]);

@@ -4,7 +4,7 @@ use conformance_extensions::sizes::Sizes;
 use goondan::agent::Policy;
 use goondan::model::ScriptItem;
 use goondan::store::{FileStore, Fsync};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use goondan_growth::{check, of_bytes};
 
 use crate::linkage::{Extended, Linkage};
@@ -15,6 +15,7 @@ const LIMIT: usize = 256 << 10;
 
 /// Runs `test` once for each of the tools, whose results are too large. What is measured besides them is the same turn
 /// with a tool that makes as much, and returns next to nothing.
+#[interruptible]
 async fn results_of(tools: &[&str], test: &str) {
     for tool in tools {
         let test = format!("growth::{test}::{}", Linkage::of_case());

@@ -7,7 +7,7 @@ use conformance_extensions::reload::Holder;
 use goondan::agent::{AgentBuilder, LocalRouter};
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Instance, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, interruptible};
 use tokio::time::sleep;
 
 use crate::linkage::Extended;
@@ -40,6 +40,7 @@ impl Setup {
     }
 
     /// Asks, and returns what `b` logged.
+    #[interruptible]
     async fn ask(&self) -> Vec<String> {
         self.instance.run("hello").await.unwrap();
         let mut lines = self.log.take();

@@ -7,6 +7,7 @@ use goondan::Value;
 use goondan::agent::AgentBuilder;
 use goondan::extension::Extension;
 use goondan::plugin::{Library, Loaded};
+use goondan_breaking::interruptible;
 use goondan_libraries::Build;
 
 /// How a case gets its extensions.
@@ -60,9 +61,10 @@ pub(crate) trait Extended: Sized {
 
 impl Extended for AgentBuilder {
     fn with_named(self, name: impl Into<String>, extension: &str, config: Value) -> Self {
+        let agent = interruptible(self);
         match LINKAGE.get() {
-            Linkage::Linked => self.linked_extension(name, extension, config),
-            Linkage::Loaded => self.described_extension(name, library().extension(Some(extension)).unwrap(), config),
+            Linkage::Linked => agent.linked_extension(name, extension, config),
+            Linkage::Loaded => agent.described_extension(name, library().extension(Some(extension)).unwrap(), config),
         }
     }
 }

@@ -25,6 +25,7 @@ mod effects;
 mod entry;
 mod event_loops;
 mod events;
+mod everywhere;
 mod files;
 mod gated;
 mod growth;

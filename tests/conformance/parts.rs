@@ -9,7 +9,7 @@ use goondan::event::AgentEvent;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, interruptible};
 
 use crate::linkage::Extended;
 use crate::support::agent;
@@ -29,6 +29,7 @@ fn thinking() -> ScriptItem {
 }
 
 /// Returns the assistant's message in the second request.
+#[interruptible]
 async fn second_request(mode: &str) -> (Result<String>, Value) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("requests.jsonl");

@@ -11,7 +11,7 @@ use goondan::middleware::TurnResult;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
 use goondan::{Agent, Instance, Result, Value, json};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use tokio::sync::Notify;
 
 use crate::linkage::Extended;
@@ -45,6 +45,7 @@ impl Case {
     }
 
     /// Runs a turn of an agent with `config`.
+    #[interruptible]
     async fn turn(
         &self,
         script: impl IntoIterator<Item = ScriptItem>,

@@ -9,7 +9,7 @@ use goondan::agent::{AgentBuilder, Instance, TurnUpdate};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, ErrorCode, Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, interruptible};
 use tokio::sync::Semaphore;
 
 use crate::linkage::Extended;
@@ -73,6 +73,7 @@ async fn start(reload: impl Future) {
 }
 
 /// Runs a turn whose first step is in the middle when the agent is reloaded as `new`, and returns its answer.
+#[interruptible]
 async fn run_with_reload(instance: &Instance, old: &Held, agent: &Agent, new: &Agent) -> (String, Result<()>) {
     let turn = async { instance.run("hello").await.unwrap().text().into_owned() };
     let reload = async {

@@ -111,7 +111,7 @@ impl Run {
     }
 
     /// Runs `event` until its turn has ended, however often it is interrupted.
-    async fn run(&self, event: &AgentEvent, goes_on: GoesOn) -> (Instance, String) {
+    async fn end(&self, event: &AgentEvent, goes_on: GoesOn) -> (Instance, String) {
         let (instance, outcome) = goondan_breaking::run(&self.agent, "test", event, &self.plan, goes_on).await.unwrap();
         (instance, said(outcome))
     }
@@ -127,7 +127,7 @@ impl Run {
 
     async fn seen(&self, goes_on: GoesOn) -> Seen {
         let event = AgentEvent::input("hello").with_id("e1");
-        let (instance, text) = self.run(&event, goes_on).await;
+        let (instance, text) = self.end(&event, goes_on).await;
         // Whoever asks again gets the same answer, and nothing runs.
         let before = self.requests.lock().unwrap().len();
         let again = loop {
@@ -455,7 +455,7 @@ async fn an_answer_of_another_agent_that_comes_later_comes_once() {
         for kind in [Break::Before, Break::After, Break::Away, Break::AwayAfter] {
             for goes_on in ALL_WAYS {
                 let run = Run::new(&scenario, MemoryStore::new(), Plan::new(vec![(at, kind)]));
-                let (instance, text) = run.run(&event, goes_on).await;
+                let (instance, text) = run.end(&event, goes_on).await;
                 assert_eq!(text, "done");
                 comes_once(&instance, &format!("write {at}, {kind:?}, {goes_on:?}")).await;
             }
@@ -469,7 +469,7 @@ async fn an_answer_of_another_agent_that_comes_later_comes_once() {
             () = first.plan.broken() => instance.close().await.unwrap(),
         }
         let second = Run::new(&scenario, store, Plan::new(Vec::new()));
-        let (instance, text) = second.run(&event, GoesOn::InTheSameProcess).await;
+        let (instance, text) = second.end(&event, GoesOn::InTheSameProcess).await;
         assert_eq!(text, "done");
         // After the commit nothing runs again, and an answer that had not come is not asked for.
         if at < unbroken.plan.writes() {

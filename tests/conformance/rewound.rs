@@ -10,7 +10,7 @@ use goondan::name::TurnId;
 use goondan::store::{FileStore, InstanceId, MemoryStore, Store, TurnOutcome};
 use goondan::{ErrorCode, Instance, Result, json};
 use goondan_breaking::{Break, Breaking, Plan};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use tempfile::TempDir;
 
 use crate::linkage::Extended;
@@ -33,6 +33,7 @@ async fn texts(instance: &Instance) -> Vec<String> {
 }
 
 /// Runs these inputs, and returns their turns.
+#[interruptible]
 async fn run(instance: &Instance, inputs: &[&str]) -> Vec<TurnId> {
     let mut turns = Vec::new();
     for input in inputs {

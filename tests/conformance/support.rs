@@ -9,6 +9,7 @@ use goondan::agent::{AgentBuilder, TurnStream};
 use goondan::middleware::TurnResult;
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::{Agent, BoxFuture, Result, Value};
+use goondan_covers::interruptible;
 use serde::{Serialize, Serializer};
 use tempfile::NamedTempFile;
 use tokio::sync::Notify;
@@ -60,6 +61,7 @@ pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilde
 }
 
 /// Builds the agent and runs one turn of a new conversation.
+#[interruptible]
 pub(crate) async fn one_turn(agent: AgentBuilder) -> Result<TurnResult> {
     agent.build()?.instance("test").await?.run("hello").await
 }

@@ -7,7 +7,7 @@ use goondan::conversation::{Content, FilePart, Part, ReasoningPart, TextPart};
 use goondan::event::AgentEvent;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, interruptible};
 
 use crate::linkage::Extended;
 use crate::support::Log;
@@ -59,6 +59,7 @@ fn answer() -> Value {
 }
 
 /// Runs two turns with the extension in `mode`. Returns the texts that it found, and the messages of the last request.
+#[interruptible]
 async fn run(mode: &str) -> (BTreeSet<String>, String) {
     let dir = tempfile::tempdir().unwrap();
     let requests = dir.path().join("requests.jsonl");

@@ -18,7 +18,7 @@ use goondan::middleware::{FinishReason, TurnResult};
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
 use goondan::{Agent, ErrorCode, Instance, Map, Result, json};
-use goondan_covers::{both_linkages, covers};
+use goondan_covers::{both_linkages, covers, interruptible};
 use tempfile::TempDir;
 
 use crate::asking::results;
@@ -35,6 +35,7 @@ fn asks(log: &Log, tool: &str, how: &str) -> AgentBuilder {
 }
 
 /// Runs a turn, and lets `front_end` act meanwhile, which ends with it.
+#[interruptible]
 async fn with_front_end(
     instance: &Instance,
     event: impl Into<AgentEvent>,

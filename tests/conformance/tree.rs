@@ -181,7 +181,7 @@ impl Tower {
             change(at, &mut config);
             let agent = Agent::builder(format!("a{at}")).model(model).with::<Tree>(config).router(router.clone());
             let agent = agent.store(Arc::clone(store));
-            let agent = if at == 0 { agent.observer(reported.clone()).policy(policy.clone()) } else { agent };
+            let agent = if at == 0 { agent.observer(reported.clone()).policy(policy) } else { agent };
             let agent = agent.build().unwrap();
             router.add(&agent);
             agent
@@ -190,7 +190,7 @@ impl Tower {
         Self { agents, models, log, reported, _router: router }
     }
 
-    async fn instance(&self, at: usize) -> Instance {
+    async fn conversation(&self, at: usize) -> Instance {
         self.agents[at].instance("test").await.unwrap()
     }
 
@@ -207,7 +207,7 @@ impl Tower {
     async fn open_turns(&self) -> usize {
         let mut open = 0;
         for at in 0..self.agents.len() {
-            open += usize::from(self.instance(at).await.interrupted().await.unwrap().is_some());
+            open += usize::from(self.conversation(at).await.interrupted().await.unwrap().is_some());
         }
         open
     }
@@ -241,7 +241,7 @@ async fn what_a_cancelled_turn_waits_for_ends_with_it() {
             loop {
                 let why = format!("{depth} {from:?} {leaf:?} {rounds}");
                 let tower = Tower::new(depth, from, leaf);
-                let instance = tower.instance(0).await;
+                let instance = tower.conversation(0).await;
                 let mut turn = instance.run_stream(event());
                 let has_ended = run_for(&mut turn, rounds).await;
                 if rounds % 2 == 0 {
@@ -280,13 +280,13 @@ async fn what_a_cancelled_turn_waits_for_ends_with_it() {
 async fn what_a_dropped_turn_waits_for_stays_open_and_goes_on_with_it() {
     for (depth, from) in [(1, From::Tool), (2, From::Layer), (3, From::Tool), (4, From::Layer)] {
         let tower = Tower::new(depth, from, Leaf::Works(3));
-        assert_eq!(tower.instance(0).await.run(event()).await.unwrap().text(), "done");
+        assert_eq!(tower.conversation(0).await.run(event()).await.unwrap().text(), "done");
         let expected = tower.answers();
         let mut rounds = 0;
         loop {
             let why = format!("{depth} {from:?} {rounds}");
             let tower = Tower::new(depth, from, Leaf::Works(3));
-            let instance = tower.instance(0).await;
+            let instance = tower.conversation(0).await;
             let mut turn = instance.run_stream(event());
             let has_ended = run_for(&mut turn, rounds).await;
             drop(turn);
@@ -305,7 +305,7 @@ async fn what_a_dropped_turn_waits_for_stays_open_and_goes_on_with_it() {
                 tower.answers()
             );
             for at in 0..=depth {
-                let messages = tower.instance(at).await.messages().await.unwrap();
+                let messages = tower.conversation(at).await.messages().await.unwrap();
                 let texts: Vec<_> = messages.iter().map(|message| message.text().into_owned()).collect();
                 assert_eq!(texts.iter().filter(|text| *text == "go").count(), 1, "{why}: {texts:?}");
             }
@@ -345,7 +345,7 @@ async fn a_request_that_is_not_waited_for_ends_while_the_turn_runs_on() {
             let quick = Agent::builder("quick").model(quick).build().unwrap();
             tower._router.add(&quick);
             let mut turns = tower.agents[1].subscribe_turns();
-            let outcome = tower.instance(0).await.run(event()).await;
+            let outcome = tower.conversation(0).await.run(event()).await;
             assert_eq!(outcome.is_ok(), from == From::Tool || seconds > 7, "{outcome:?}");
             assert_eq!(tower.assert_still("the turn has ended"), expected);
             assert_eq!(ended(&mut turns).await, [Some(ErrorCode::TURN_CANCELLED)]);
@@ -386,7 +386,7 @@ async fn a_deadline_ends_what_the_turn_waits_for_at_any_time() {
                 let change = |_, config: &mut Value| config["ephemeral"] = json!(is_ephemeral);
                 let tower = Tower::timed(&store, depth, from, leaf, change, (second, until));
                 let start = tokio::time::Instant::now();
-                let outcome = tower.instance(0).await.run(event()).await;
+                let outcome = tower.conversation(0).await.run(event()).await;
                 tower.assert_still(&why);
                 if is_ephemeral {
                     assert_eq!(kept(&*store).await, Vec::<String>::new(), "{why}");
@@ -415,10 +415,10 @@ async fn a_deadline_ends_what_the_turn_waits_for_at_any_time() {
 #[covers("WORK-01")]
 async fn a_request_in_the_queue_is_cancelled_too() {
     let tower = Tower::new(1, From::Tool, Leaf::Thinks);
-    let busy = tower.instance(1).await;
+    let busy = tower.conversation(1).await;
     let mut own = busy.run_stream(AgentEvent::input("mine"));
     run_for(&mut own, 10).await;
-    let mut turn = tower.instance(0).await.run_stream(event());
+    let mut turn = tower.conversation(0).await.run_stream(event());
     run_for(&mut turn, 100).await;
     turn.cancel().await.unwrap();
     own.cancel().await.unwrap();
@@ -432,14 +432,14 @@ async fn a_request_in_the_queue_is_cancelled_too() {
 async fn a_turn_has_its_own_usage_and_that_of_all_that_it_waited_for() {
     for (from, own) in [(From::Tool, 2), (From::Layer, 1)] {
         let tower = Tower::new(3, from, Leaf::Works(1));
-        let result = tower.instance(0).await.run(event()).await.unwrap();
+        let result = tower.conversation(0).await.run(event()).await.unwrap();
         let whole = 3 * own + 2;
         assert_eq!((result.usage(), result.whole_usage()), (Some(times(usage(), own)), Some(times(usage(), whole))));
         let reported = tower.reported.0.lock().unwrap().clone();
         assert_eq!(reported, [[Some(times(usage(), own)), Some(times(usage(), whole))]]);
     }
     let alone = Tower::new(0, From::Tool, Leaf::Works(1));
-    let result = alone.instance(0).await.run(event()).await.unwrap();
+    let result = alone.conversation(0).await.run(event()).await.unwrap();
     assert_eq!((result.usage(), result.whole_usage()), (Some(times(usage(), 2)), Some(times(usage(), 2))));
     assert_eq!(*alone.reported.0.lock().unwrap(), [[Some(times(usage(), 2)), None]]);
 }
@@ -476,7 +476,7 @@ async fn the_stream_of_a_turn_has_what_others_do_for_it_if_that_is_wanted() {
     for (from, call) in [(From::Tool, "call"), (From::Layer, "a layer")] {
         let texts = async |is_wanted: bool| {
             let tower = Tower::new(2, from, Leaf::Works(1));
-            let mut turn = tower.instance(0).await.run_stream(event());
+            let mut turn = tower.conversation(0).await.run_stream(event());
             if is_wanted {
                 turn = turn.with_children();
             }

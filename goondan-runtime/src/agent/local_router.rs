@@ -123,8 +123,8 @@ impl Drop for Turn {
 impl Router for LocalRouter {
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>> {
         Box::pin(async move {
-            let asker = call.asker.as_ref().and_then(|asker| asker.instance.clone());
-            let _waits = asker.map(|asker| self.circles.enter(asker, call.instance_id())).transpose()?;
+            let from = call.from.clone();
+            let _waits = from.map(|from| self.circles.enter(from, call.instance_id())).transpose()?;
             let instance = self.instance(&call).await?;
             // In a task, so that requests of one turn run on several threads.
             let mut turn = Turn(tokio::spawn(async move { instance.answer_call(call).await }));

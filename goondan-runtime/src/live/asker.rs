@@ -9,7 +9,6 @@ use goondan_lock::Lock;
 use tokio::sync::watch;
 
 use super::clock::Clock;
-use crate::ports::store::InstanceId;
 use crate::updates::UpdateSender;
 
 /// The tokens that the turns below a turn used, together.
@@ -21,8 +20,6 @@ pub(crate) struct Spent {
 /// The turn that waits for the answer of a call.
 #[derive(Clone)]
 pub(crate) struct Asker {
-    /// Its conversation. `None` for a request whose answer comes later: no turn waits for it.
-    pub(crate) instance: Option<InstanceId>,
     /// The clock of its deadlines, which stands still while a person is asked.
     // ASK-04
     pub(crate) clock: Clock,
@@ -58,18 +55,12 @@ impl Spent {
 impl Asker {
     /// The asker of a request whose answer comes later.
     pub(crate) fn for_later() -> Self {
-        let cancelled = Arc::new(watch::Sender::new(false));
-        Self { instance: None, clock: Clock::default(), spent: None, updates: None, cancelled }
+        Self { clock: Clock::default(), spent: None, updates: None, cancelled: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// The turn that runs in this conversation.
-    pub(crate) fn waiting(
-        instance: InstanceId,
-        clock: Clock,
-        spent: Arc<Spent>,
-        updates: Option<UpdateSender>,
-    ) -> Self {
-        Self { instance: Some(instance), clock, spent: Some(spent), updates, ..Self::for_later() }
+    /// A turn that waits for the answer.
+    pub(crate) fn waiting(clock: Clock, spent: Arc<Spent>, updates: Option<UpdateSender>) -> Self {
+        Self { clock, spent: Some(spent), updates, ..Self::for_later() }
     }
 
     /// Tells that the answer is not waited for any more.

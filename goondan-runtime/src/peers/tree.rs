@@ -93,9 +93,9 @@ impl Asked {
         let below = self.below(inbox);
         let updates =
             self.stream.as_ref().and_then(|stream| stream.of_child(place.call(), &call.target, &call.instance));
-        let instance = InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() };
-        let asker = Asker::waiting(instance, clock.clone(), Arc::clone(&below.spent), updates);
+        let asker = Asker::waiting(clock.clone(), Arc::clone(&below.spent), updates);
         call.asker = Some(asker.clone());
+        call.from = Some(InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() });
         let left = Left { router: Arc::clone(&router), call: call.clone(), asker };
         let request = Box::pin(async move { router.request(call).await });
         Waiting { below, unanswered: Some(Unanswered { request, left }) }

@@ -57,12 +57,14 @@ pub struct AgentCall {
     pub until_decided: bool,
     /// The turn that waits for the answer. `None` for a notice or a delegation.
     pub(crate) asker: Option<Asker>,
+    /// The conversation of the turn that waits for the answer.
+    pub(crate) from: Option<InstanceId>,
 }
 
 impl AgentCall {
     /// An event for an instance of an agent.
     pub fn new(target: AgentName, instance: InstanceKey, event: AgentEvent) -> Self {
-        Self { target, instance, event, until_decided: false, asker: None }
+        Self { target, instance, event, until_decided: false, asker: None, from: None }
     }
 
     /// Lets a request wait while the turn waits for a decision.

@@ -14,6 +14,7 @@ use goondan::store::{
     Suspend, TurnRecord, TurnStart,
 };
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value};
+use goondan_lock::Lock;
 use tokio::sync::Notify;
 
 /// How a write is interrupted.
@@ -32,6 +33,15 @@ pub enum Break {
     Lost,
 }
 
+/// A mistake of a store that returns an open turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Its last fact counts an event that came after it, or the last event is there twice.
+    OneTooMany,
+    /// The last event that belongs to a fact is missing.
+    OneTooFew,
+}
+
 /// Where it is interrupted: the numbers of the writes, from 1, which are counted on.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -46,6 +56,18 @@ pub struct Plan {
     broken: Notify,
     /// Notified when another process takes the instance over.
     lost: Notify,
+    /// If only the writes of one instance count at a time: that one.
+    watched: Option<Lock<Option<String>>>,
+    fault: Option<Fault>,
+}
+
+/// While it lives, the writes of one instance count.
+pub struct Watched<'a>(&'a Plan);
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        self.0.set_watched(None);
+    }
 }
 
 impl Plan {
@@ -57,6 +79,32 @@ impl Plan {
     /// A plan in which every call of a journal counts. One that waits for nothing is interrupted by [`Break::Away`] only.
     pub fn of_calls(breaks: impl IntoIterator<Item = (usize, Break)>) -> Arc<Self> {
         Arc::new(Self { breaks: breaks.into_iter().collect(), is_of_calls: true, ..Self::default() })
+    }
+
+    /// A plan in which only the writes of an instance count that is [watched](Self::watch).
+    pub fn of_watched(breaks: impl IntoIterator<Item = (usize, Break)>, fault: Option<Fault>) -> Arc<Self> {
+        let watched = Some(Lock::default());
+        Arc::new(Self { breaks: breaks.into_iter().collect(), watched, fault, ..Self::default() })
+    }
+
+    /// Lets the writes of an instance count, until the guard is dropped. Returns `None` while another one is watched.
+    pub fn watch(&self, instance: &str) -> Option<Watched<'_>> {
+        let watched = self.watched.as_ref()?.lock().is_some();
+        (!watched).then(|| {
+            self.set_watched(Some(instance.to_owned()));
+            Watched(self)
+        })
+    }
+
+    fn set_watched(&self, instance: Option<String>) {
+        if let Some(watched) = &self.watched {
+            *watched.lock() = instance;
+        }
+    }
+
+    fn counts(&self, instance: &str) -> bool {
+        let is_it = |watched: &Lock<Option<String>>| watched.lock().as_deref() == Some(instance);
+        self.watched.as_ref().is_none_or(is_it)
     }
 
     /// Returns how many writes there were.
@@ -98,6 +146,10 @@ impl Plan {
     /// Makes a call that waits for nothing, unless the store is away.
     fn call(&self) -> Result<()> {
         if self.is_of_calls && self.next() == Some(Break::Away) { Err(away()) } else { Ok(()) }
+    }
+
+    async fn write_of<T>(&self, instance: &str, write: impl Future<Output = Result<T>>) -> Result<T> {
+        if self.counts(instance) { self.write(write).await } else { write.await }
     }
 
     async fn write<T>(&self, write: impl Future<Output = Result<T>>) -> Result<T> {
@@ -145,8 +197,22 @@ impl<S: Store> Store for Breaking<S> {
         Box::pin(async move {
             self.plan.call()?;
             let mut opened = self.store.open(instance).await?;
+            if let (Some(fault), Some(open)) = (self.plan.fault, &mut opened.interrupted) {
+                match fault {
+                    Fault::OneTooMany => {
+                        let copy = open.events.last().cloned();
+                        open.events.extend(copy);
+                        open.facts.newest = open.events.len();
+                    }
+                    Fault::OneTooFew => {
+                        open.events.truncate(open.facts.newest.saturating_sub(1));
+                        open.facts.newest = open.events.len();
+                    }
+                }
+            }
             let (journal, plan) = (opened.journal, Arc::clone(&self.plan));
-            opened.journal = Box::new(BreakingJournal { journal, plan, held: Vec::new(), is_lost: false });
+            let instance = instance.to_string();
+            opened.journal = Box::new(BreakingJournal { journal, plan, instance, held: Vec::new(), is_lost: false });
             Ok(opened)
         })
     }
@@ -156,7 +222,10 @@ impl<S: Store> Store for Breaking<S> {
     }
 
     fn delete<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<bool>> {
-        Box::pin(self.plan.write(self.store.delete(instance)))
+        Box::pin(async move {
+            let name = instance.to_string();
+            self.plan.write_of(&name, self.store.delete(instance)).await
+        })
     }
 
     fn messages<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Option<Vec<Arc<Message>>>>> {
@@ -195,6 +264,7 @@ impl<S: Store> Store for Breaking<S> {
 struct BreakingJournal {
     journal: Box<dyn Journal>,
     plan: Arc<Plan>,
+    instance: String,
     /// What is recorded at the next write, if something is to be lost.
     held: Vec<TurnRecord>,
     /// Whether the machine has stopped.
@@ -270,7 +340,7 @@ impl Journal for BreakingJournal {
     fn suspend<'a>(&'a mut self, turn: Suspend<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.settle()?;
-            self.plan.write(self.journal.suspend(turn)).await
+            self.plan.write_of(&self.instance, self.journal.suspend(turn)).await
         })
     }
 
@@ -284,14 +354,14 @@ impl Journal for BreakingJournal {
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             self.settle()?;
-            self.plan.write(self.journal.flush(durability)).await
+            self.plan.write_of(&self.instance, self.journal.flush(durability)).await
         })
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.settle()?;
-            self.plan.write(self.journal.commit(turn)).await
+            self.plan.write_of(&self.instance, self.journal.commit(turn)).await
         })
     }
 

@@ -24,7 +24,7 @@ async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone
             let why = format!("{depth} {from:?} {rounds}");
             let store = Arc::new(MemoryStore::new());
             let tower = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
-            let instance = tower.instance(0).await;
+            let instance = tower.conversation(0).await;
             let mut turn = instance.run_stream(event());
             let has_ended = run_for(&mut turn, rounds).await;
             drop(turn);
@@ -44,7 +44,7 @@ async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone
                         agent.close().await.unwrap();
                     }
                     let next = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
-                    next.instance(0).await.abandon().await.unwrap();
+                    next.conversation(0).await.abandon().await.unwrap();
                 }
             }
             // What is deleted meanwhile is deleted to the end.
@@ -75,7 +75,7 @@ async fn a_conversation_for_one_request_is_deleted_by_the_next_process() {
                 let plan = Plan::new([(number, kind)]);
                 let breaking = Arc::new(Breaking::new(store(disk.path()), Arc::clone(&plan)));
                 let tower = Tower::ephemeral(&breaking, depth, from, Leaf::Works(3));
-                let instance = tower.instance(0).await;
+                let instance = tower.conversation(0).await;
                 let is_broken = tokio::select! {
                     turn = instance.run(event()) => turn.map(|_| false).unwrap(),
                     () = plan.broken() => true,
@@ -84,7 +84,7 @@ async fn a_conversation_for_one_request_is_deleted_by_the_next_process() {
                 let store = store(later.path());
                 let next = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
                 let left = kept(&*store).await.len();
-                let instance = next.instance(0).await;
+                let instance = next.conversation(0).await;
                 match instance.interrupted().await.unwrap() {
                     Some(_) => assert_eq!(instance.run(event()).await.unwrap().text(), "done", "{why}"),
                     None => deleted += left,
@@ -113,7 +113,7 @@ async fn many_requests_end_with_the_first_answer() {
             config["targets"] = json!(vec!["a1"; count]);
         }
     });
-    assert_eq!(tower.instance(0).await.run(event()).await.unwrap().text(), "done");
+    assert_eq!(tower.conversation(0).await.run(event()).await.unwrap().text(), "done");
     tower.assert_still("the turn has ended");
     assert_eq!(kept(&store).await, Vec::<String>::new());
 }
@@ -129,7 +129,7 @@ async fn each_request_has_a_conversation_of_its_own() {
         }
     });
     let mut turns = tower.agents[1].subscribe_turns();
-    tower.instance(0).await.run(event()).await.unwrap();
+    tower.conversation(0).await.run(event()).await.unwrap();
     assert_eq!(kept(&store).await, Vec::<String>::new());
     let mut keys = std::collections::BTreeSet::new();
     while let Some(update) = turns.next_pending().await {

@@ -27,10 +27,17 @@ pub fn covers(ids: TokenStream, test: TokenStream) -> TokenStream {
 /// Turns a case into two tests, `linked` and `loaded`, in a module that is named like the case. `#[both_linkages]`
 /// replaces `#[tokio::test]` and takes the same arguments.
 ///
-/// The crate of the tests must have a type `crate::linkage::Linkage`, which runs a case in a linkage.
+/// The crate of the tests must have a type `crate::linkage::Linkage`, which runs a case in a linkage. The case is
+/// registered too, for the test that interrupts its turns at every write (RESUME-01).
 #[proc_macro_attribute]
 pub fn both_linkages(arguments: TokenStream, case: TokenStream) -> TokenStream {
     linkages::expand(&arguments, case)
+}
+
+/// Lets the turns of a function that cases call be interrupted, as those of the cases themselves.
+#[proc_macro_attribute]
+pub fn interruptible(_: TokenStream, function: TokenStream) -> TokenStream {
+    linkages::interruptible(function)
 }
 
 fn compile_error(message: &str, span: Span) -> [TokenTree; 3] {

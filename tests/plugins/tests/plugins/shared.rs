@@ -14,7 +14,7 @@ fn counted(metadata: &goondan::Map<String, Value>) -> u64 {
 
 /// Counts turns, steps and tool calls in one value.
 #[goondan::extension(name = "writer")]
-mod writer {
+pub(crate) mod writer {
     use super::*;
 
     #[middleware(turn)]

@@ -68,7 +68,7 @@ async fn a_call_ends_with_the_turn_that_waits_for_its_agent() {
             () = moment, if run % 4 != 3 => {}
         }
         match run % 4 {
-            0 => _ = turn.cancel().await.unwrap(),
+            0 => turn.cancel().await.unwrap(),
             3 => _ = turn.finish().await.unwrap_err(),
             way => {
                 drop(turn);

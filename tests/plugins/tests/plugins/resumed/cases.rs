@@ -10,6 +10,7 @@ use goondan::{ErrorCode, Value, json};
 use super::turn::{Asked, Case, Seen};
 use crate::linkage::WithPlugin;
 use crate::message_compaction::support::marker;
+use crate::shared::writer;
 
 type Steps = Vec<Vec<(&'static str, Value)>>;
 
@@ -67,6 +68,22 @@ fn another_turn(unbroken: &Seen, broken: &mut Seen) {
     let own = |seen: &Seen| seen.states["message-compaction"]["keptIn"].clone();
     assert!(own(unbroken).is_string() && own(broken).is_string(), "{:?}", broken.states);
     broken.states.get_mut("message-compaction").unwrap()["keptIn"] = own(unbroken);
+}
+
+/// The state has the id of the turn.
+fn another_plan(unbroken: &Seen, broken: &mut Seen) {
+    let own = |seen: &Seen| seen.states["plan"]["turn"].clone();
+    assert!(own(unbroken).is_string() && own(broken).is_string(), "{:?}", broken.states);
+    broken.states.get_mut("plan").unwrap()["turn"] = own(unbroken);
+}
+
+/// The layers of a step that is run again count it again, and those of its calls.
+fn counted_again(unbroken: &Seen, broken: &mut Seen) {
+    let of = |seen: &Seen, key: &str| seen.states["shared"][key].as_i64().unwrap();
+    let more = ["writer.count", "writer.turns"].map(|key| of(broken, key) - of(unbroken, key));
+    // One that may not run twice is not counted if its outcome is unknown.
+    assert!(more[0] == more[1] && (-10..=45).contains(&more[0]), "{more:?}: {:?}", broken.states);
+    broken.states.insert("shared".to_owned(), unbroken.states["shared"].clone());
 }
 
 /// The tokens of the answer that was recorded before are not counted.
@@ -255,6 +272,33 @@ pub(super) fn cases() -> Vec<Case> {
                 |agent, _| agent.recipe("cache", json!({})).recipe("weather", json!({})),
             ),
         ),
+        differs(
+            another_plan,
+            case(
+                "a plan",
+                "\"text\":\"pay\"",
+                vec![
+                    vec![("plan__write", items("active")), ("desk__pay", json!({}))],
+                    vec![("plan__write", items("done")), ("desk__look", json!({}))],
+                ],
+                |agent, _| agent.plugin("plan", "plan", Value::Null),
+            ),
+        ),
+        case(
+            "another agent",
+            "clerk: User: where?",
+            vec![
+                vec![("agents__request", json!({ "target": "clerk", "input": "where?" })), ("desk__pay", json!({}))],
+                vec![("agents__list", json!({})), ("desk__look", json!({}))],
+            ],
+            |agent, _| agent.plugin("agents", "agents", Value::Null),
+        ),
+        differs(
+            counted_again,
+            case("values of the conversation", "writer.count", two_steps(), |agent, _| {
+                agent.plugin("shared", "shared", Value::Null).extension::<writer::Extension>(Value::Null)
+            }),
+        ),
         case("a summary", "What was said before", two_steps(), |agent, _| {
             agent.recipe("summary", json!({ "maxMessages": 0, "model": "small" }))
         }),
@@ -271,6 +315,10 @@ pub(super) fn cases() -> Vec<Case> {
             }),
         ),
     ]
+}
+
+fn items(state: &str) -> Value {
+    json!({ "items": [{ "text": "look", "state": "done" }, { "text": "pay", "state": state }] })
 }
 
 fn searches() -> Steps {

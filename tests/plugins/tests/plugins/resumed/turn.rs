@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use goondan::agent::AgentBuilder;
+use goondan::agent::{AgentBuilder, LocalRouter};
 use goondan::conversation::{Content, MessageData, Part};
 use goondan::event::{AgentEvent, Auth, Principal, TokenUsage};
 use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
@@ -216,7 +216,9 @@ impl Place {
         let model = |name| Answering { name, steps: case.steps.clone(), fails, usage, asked: Arc::clone(&asked) };
         let store = Breaking::new(MemoryStore::new().with_directories(), Arc::clone(&plan));
         let agent = Agent::builder("assistant").model(model("own")).named_model("small", model("small")).store(store);
-        let agent = agent.extension::<Desk>(json!({ "log": self.log() }));
+        let (router, other) = (LocalRouter::new(), Agent::builder("clerk").model(model("clerk")).build().unwrap());
+        router.add(&other);
+        let agent = agent.extension::<Desk>(json!({ "log": self.log() })).router(router.clone());
         let agent = (case.with)(agent, self.directory.path()).build().unwrap();
 
         let instance = agent.instance("test").await.unwrap();
@@ -251,6 +253,7 @@ impl Place {
             ran: fs::read_to_string(self.log()).unwrap().lines().map(str::to_owned).collect(),
         };
         agent.close().await.unwrap();
+        other.close().await.unwrap();
         (seen, writes)
     }
 }
