@@ -7,7 +7,7 @@ use goondan_covers::covers;
 use goondan_libraries::is_long_run;
 
 /// The cases whose turns are different after an interruption, with the reason.
-const DIFFERENT: [(&str, &str); 17] = [
+const DIFFERENT: [(&str, &str); 21] = [
     ("acting::delegate_starts_a_turn", "the turn that was delegated begins first, and closes the open one"),
     ("conversation::what_a_step_middleware_emits", "a layer refuses a conversation that is not empty"),
     ("entry::extensions_register", "a layer of the turn changes the text of the answer, which is not stored"),
@@ -24,7 +24,11 @@ const DIFFERENT: [(&str, &str); 17] = [
     ("skip::a_result_of_another_run", "a layer asks the model again, which has only two answers"),
     ("program_events::a_program_answers", "the program answers once"),
     ("wake::", "turns begin by themselves, and close the open one"),
+    ("agents::a_notice_is_accepted", "the turn of the notice is interrupted, and does not run again"),
+    ("agents::files_go_to_another", "an answer that comes later is lost with its opening"),
     ("agents::the_answer_to_an_asynchronous", "the answer may have arrived"),
+    ("asking::a_later_answer", "an answer that comes later is lost with its opening"),
+    ("asking::an_asker_that_fails", "a layer does not ask in a turn that was resumed"),
 ];
 
 /// The sum of all runs.

@@ -69,6 +69,30 @@ async fn instances_are_listed_by_agent_and_key_in_pages_and_deleted() {
     }
 }
 
+/// Names of directories have escaped letters, and long ones are cut.
+#[tokio::test]
+async fn instances_are_listed_by_any_beginning_of_their_keys() {
+    for (store, _dir) in stores() {
+        let long = "\u{e9}/".repeat(100);
+        let all = ["a b", "a/b/1", "a/b/2", "ab", &format!("{long}1"), &format!("{long}2")].map(str::to_owned);
+        for key in &all {
+            let instance = agent("a", Arc::clone(&store), 1).instance(key).await.unwrap();
+            instance.run("hello").await.unwrap();
+            instance.close().await.unwrap();
+        }
+        for key in &all {
+            for (end, _) in key.char_indices().chain([(key.len(), ' ')]).step_by(if key.len() > 9 { 23 } else { 1 }) {
+                let start = &key[..end];
+                let query = InstanceQuery::new().agent(AgentName::new("a").unwrap()).key_prefix(start);
+                let mut expected: Vec<_> = all.iter().filter(|key| key.starts_with(start)).collect();
+                expected.sort();
+                let expected: Vec<_> = expected.into_iter().map(|key| format!("a:{key}")).collect();
+                assert_eq!(keys(&*store, &query).await, expected, "{start}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 #[covers("ONCE-01")]
 async fn how_an_event_was_answered_is_told_without_opening_its_instance() {

@@ -79,8 +79,8 @@ impl FileStore {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(query.page([], |_| InstanceStatus::Idle)),
             Err(error) => return Err(io_error("read", &folder, error)),
         };
-        let (mut instances, mut dirs) = (Vec::new(), HashMap::new());
-        for entry in entries {
+        let (mut instances, mut dirs, start) = (Vec::new(), HashMap::new(), query.directory_start());
+        for entry in entries.into_iter().filter(|entry| entry.begins_with(&start)) {
             let dir = InstanceDir::at(&entry);
             let bytes = atomic::read(&dir.metadata());
             let Ok(Ok(metadata)) = bytes.map(|bytes| serde_json::from_slice::<ListedMetadata>(&bytes)) else {

@@ -192,6 +192,11 @@ impl StorePath {
         Ok(names.into_iter().map(entry).collect())
     }
 
+    /// Whether the name of the entry begins with `start`.
+    pub(super) fn begins_with(&self, start: &str) -> bool {
+        self.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(start.as_bytes()))
+    }
+
     pub(super) fn create_dir(&self) -> io::Result<()> {
         system::create_dir(self)
     }

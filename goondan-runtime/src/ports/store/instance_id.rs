@@ -34,19 +34,33 @@ impl InstanceId {
 }
 
 fn directory_name(instance: &str) -> String {
-    let mut name = String::with_capacity(instance.len());
-    for byte in instance.bytes() {
+    let mut name = escaped(instance);
+    if name.len() > MAX_NAME_LEN {
+        // `%h` occurs in no unshortened name, so no key can imitate a shortened one.
+        name.truncate(KEPT_LEN);
+        _ = write!(name, "%h{:032x}", fnv1a(instance.as_bytes()));
+    }
+    name
+}
+
+/// Returns how the name of the directory begins of each instance whose text begins with `start`.
+pub(super) fn directory_start(start: &str) -> String {
+    let mut name = escaped(start);
+    name.truncate(KEPT_LEN);
+    name
+}
+
+/// The length of the part of a long name that is not its hash.
+const KEPT_LEN: usize = MAX_NAME_LEN - "%h".len() - 32;
+
+fn escaped(text: &str) -> String {
+    let mut name = String::with_capacity(text.len());
+    for byte in text.bytes() {
         match byte {
             b'_' | b':' | b'-' | b'.' => name.push(char::from(byte)),
             _ if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
             _ => _ = write!(name, "%{byte:02X}"),
         }
-    }
-    if name.len() > MAX_NAME_LEN {
-        // `%h` occurs in no unshortened name, so no key can imitate a shortened one.
-        let hash = format!("%h{:032x}", fnv1a(instance.as_bytes()));
-        name.truncate(MAX_NAME_LEN - hash.len());
-        name.push_str(&hash);
     }
     name
 }
@@ -74,6 +88,17 @@ mod tests {
     fn bytes_outside_the_safe_set_are_escaped() {
         assert_eq!(directory_name("bot:user:1"), "bot:user:1");
         assert_eq!(directory_name("bot:../x y%é"), "bot:..%2Fx%20y%25%C3%A9");
+    }
+
+    #[test]
+    fn a_directory_begins_like_those_of_all_keys_with_the_same_start() {
+        for key in ["turn-1/call/2", "x y%\u{e9}z", &"\u{e9}".repeat(200), ""] {
+            let name = directory_name(&format!("bot:{key}"));
+            for (at, _) in key.char_indices().chain([(key.len(), ' ')]) {
+                let start = directory_start(&format!("bot:{}", &key[..at]));
+                assert!(name.starts_with(&start), "{name} {start}");
+            }
+        }
     }
 
     #[test]

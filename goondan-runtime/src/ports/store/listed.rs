@@ -4,6 +4,7 @@ use goondan_core::{AgentName, Timestamp};
 use serde::Serialize;
 
 use super::InstanceId;
+use super::instance_id::directory_start;
 
 /// An instance that a store keeps, and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -128,6 +129,22 @@ impl InstanceQuery {
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit.max(1));
         self
+    }
+
+    /// Returns how the [names](InstanceId::directory_name) of the directories begin of all instances of this query, so
+    /// that a store with many directories reads no others. Empty if the query is for all agents.
+    ///
+    /// ```
+    /// use goondan::name::AgentName;
+    /// use goondan::store::InstanceQuery;
+    ///
+    /// let query = InstanceQuery::new().agent(AgentName::new("assistant")?).key_prefix("user 1");
+    /// assert_eq!(query.directory_start(), "assistant:user%201");
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    pub fn directory_start(&self) -> String {
+        let start = |agent: &AgentName| directory_start(&format!("{agent}:{}", self.key_prefix));
+        self.agent.as_ref().map(start).unwrap_or_default()
     }
 
     /// Returns the page of this query from all instances of a store, which are in any order. `status` returns whether
