@@ -7,11 +7,14 @@ use goondan_covers::covers;
 use goondan_libraries::is_long_run;
 
 /// The cases whose turns are different after an interruption, with the reason.
-const DIFFERENT: [(&str, &str); 21] = [
+const DIFFERENT: [(&str, &str); 25] = [
     ("acting::delegate_starts_a_turn", "the turn that was delegated begins first, and closes the open one"),
     ("conversation::what_a_step_middleware_emits", "a layer refuses a conversation that is not empty"),
     ("entry::extensions_register", "a layer of the turn changes the text of the answer, which is not stored"),
     ("idle::", "an extension counts its openings in its state"),
+    ("idle_others::", "an extension counts its openings in its state"),
+    ("next::a_result_of_an_earlier_turn", "a layer keeps a result in memory"),
+    ("progress::progress_that_nothing_watches", "the stream of events that it waits for ends with the opening"),
     ("projected::an_attempt_starts_without", "a layer asks the model again, which has only two answers"),
     ("projected::edits_apply_in_the_order", "a layer that truncates refuses a step that is over"),
     ("reload::", "an extension counts its openings in its state"),
@@ -21,6 +24,7 @@ const DIFFERENT: [(&str, &str); 21] = [
     ("tokens::", "the arguments of a call have the number of the run"),
     ("tools_late::", "a tool that was registered late is gone with its opening"),
     ("values::extensions_ask", "a layer of the turn asks a model, which has only one answer"),
+    ("shared_state::a_change_that_fails", "two agents have one name, and a store each"),
     ("skip::a_result_of_another_run", "a layer asks the model again, which has only two answers"),
     ("program_events::a_program_answers", "the program answers once"),
     ("wake::", "turns begin by themselves, and close the open one"),

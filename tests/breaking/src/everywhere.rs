@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use crate::{Break, Breaking, Fault, GoesOn, Plan, close};
 
 /// The longest time that a run of a case may take.
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// A case that runs.
 pub type Running = Pin<Box<dyn Future<Output = ()>>>;
