@@ -7,7 +7,7 @@ use goondan_covers::covers;
 use goondan_libraries::is_long_run;
 
 /// The cases whose turns are different after an interruption, with the reason.
-const DIFFERENT: [(&str, &str); 25] = [
+const DIFFERENT: [(&str, &str); 26] = [
     ("acting::delegate_starts_a_turn", "the turn that was delegated begins first, and closes the open one"),
     ("conversation::what_a_step_middleware_emits", "a layer refuses a conversation that is not empty"),
     ("entry::extensions_register", "a layer of the turn changes the text of the answer, which is not stored"),
@@ -25,6 +25,7 @@ const DIFFERENT: [(&str, &str); 25] = [
     ("tools_late::", "a tool that was registered late is gone with its opening"),
     ("values::extensions_ask", "a layer of the turn asks a model, which has only one answer"),
     ("shared_state::a_change_that_fails", "two agents have one name, and a store each"),
+    ("skip::a_layer_that_dropped", "a layer drops `next`, and the write in it"),
     ("skip::a_result_of_another_run", "a layer asks the model again, which has only two answers"),
     ("program_events::a_program_answers", "the program answers once"),
     ("wake::", "turns begin by themselves, and close the open one"),
