@@ -6,6 +6,8 @@ use goondan_breaking::{Break, Case, Fault, GoesOn, Interruption, Ran, inventory,
 use goondan_covers::covers;
 use goondan_libraries::is_long_run;
 
+use crate::linkage::library;
+
 /// The cases whose turns are different after an interruption, with the reason.
 const DIFFERENT: [(&str, &str); 26] = [
     ("acting::delegate_starts_a_turn", "the turn that was delegated begins first, and closes the open one"),
@@ -112,6 +114,8 @@ impl Sum {
 
 /// Returns the registered cases, or each `every`th of them.
 fn cases(every: usize) -> impl Iterator<Item = &'static Case> {
+    // The time of a run must not have that of its build.
+    library();
     let mut all: Vec<&Case> = inventory::iter::<Case>.into_iter().collect();
     all.sort_by_key(|case| case.name);
     let every = if is_long_run() { 1 } else { every };
