@@ -275,6 +275,18 @@ async fn what_a_cancelled_turn_waits_for_ends_with_it() {
     }
 }
 
+/// Begins the turn, and drops it after so many rounds. Returns whether it had ended.
+async fn dropped_after(instance: &Instance, rounds: usize, depth: usize) -> bool {
+    let mut turn = instance.run_stream(event());
+    let has_ended = run_for(&mut turn, rounds).await;
+    drop(turn);
+    // The tasks of the others are dropped when they would run.
+    for _ in 0..2 * depth {
+        yield_now().await;
+    }
+    has_ended
+}
+
 #[both_linkages(start_paused = true)]
 #[covers("D-40")]
 async fn what_a_dropped_turn_waits_for_stays_open_and_goes_on_with_it() {
@@ -287,13 +299,7 @@ async fn what_a_dropped_turn_waits_for_stays_open_and_goes_on_with_it() {
             let why = format!("{depth} {from:?} {rounds}");
             let tower = Tower::new(depth, from, Leaf::Works(3));
             let instance = tower.conversation(0).await;
-            let mut turn = instance.run_stream(event());
-            let has_ended = run_for(&mut turn, rounds).await;
-            drop(turn);
-            // The tasks of the others are dropped when they would run.
-            for _ in 0..2 * depth {
-                yield_now().await;
-            }
+            let has_ended = dropped_after(&instance, rounds, depth).await;
             tower.assert_still(&why);
             let answered = tower.answers();
             let result = instance.run(event()).await.unwrap();

@@ -13,8 +13,8 @@ use crate::ports::store::InstanceId;
 #[derive(Clone, Default)]
 pub(super) struct Circles(Arc<Lock<HashMap<InstanceId, Vec<InstanceId>>>>);
 
-/// A request that is waited for, until this is dropped.
-pub(super) struct Waits {
+/// A request that a turn waits for, until this is dropped.
+pub(super) struct Request {
     circles: Circles,
     asker: InstanceId,
     asked: InstanceId,
@@ -25,17 +25,17 @@ impl Circles {
     ///
     /// # Errors
     /// `CIRCULAR_CALL_DETECTED` if the turn of `asked` waits for `asker`, maybe through others.
-    pub(super) fn enter(&self, asker: InstanceId, asked: InstanceId) -> Result<Waits> {
+    pub(super) fn enter(&self, asker: InstanceId, asked: InstanceId) -> Result<Request> {
         let mut waiting = self.0.lock();
         if let Some(way) = way(&waiting, &asked, &asker) {
             return Err(circle(&asker, &way));
         }
         waiting.entry(asker.clone()).or_default().push(asked.clone());
-        Ok(Waits { circles: self.clone(), asker, asked })
+        Ok(Request { circles: self.clone(), asker, asked })
     }
 }
 
-impl Drop for Waits {
+impl Drop for Request {
     fn drop(&mut self) {
         let mut waiting = self.circles.0.lock();
         let Some(asked) = waiting.get_mut(&self.asker) else { return };
@@ -54,6 +54,10 @@ fn way(
     start: &InstanceId,
     end: &InstanceId,
 ) -> Option<Vec<InstanceId>> {
+    if start != end && !waiting.contains_key(start) {
+        // Most of those that are asked wait for nothing.
+        return None;
+    }
     let mut reached_from = HashMap::from([(start, None)]);
     let mut next = VecDeque::from([start]);
     while let Some(at) = next.pop_front() {

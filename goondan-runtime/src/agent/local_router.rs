@@ -121,10 +121,9 @@ impl Drop for Turn {
 }
 
 impl Router for LocalRouter {
-    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<AgentReply>> {
+    fn request(&self, mut call: AgentCall) -> BoxFuture<'_, Result<AgentReply>> {
         Box::pin(async move {
-            let from = call.from.clone();
-            let _waits = from.map(|from| self.circles.enter(from, call.instance_id())).transpose()?;
+            let _request = call.from.take().map(|from| self.circles.enter(from, call.instance_id())).transpose()?;
             let instance = self.instance(&call).await?;
             // In a task, so that requests of one turn run on several threads.
             let mut turn = Turn(tokio::spawn(async move { instance.answer_call(call).await }));

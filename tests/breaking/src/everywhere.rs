@@ -56,7 +56,7 @@ macro_rules! case {
     };
 }
 
-/// What can be seen of a turn and its conversation.
+/// The visible part of a turn and its conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The text of the answer, or the error.
@@ -76,7 +76,7 @@ pub struct Seen {
 pub struct Interruption {
     /// The numbers of the writes, which count those of all turns of the case, from 1.
     pub breaks: Vec<(usize, Break)>,
-    /// How the turn goes on.
+    /// The way in which the turn goes on.
     pub goes_on: GoesOn,
     /// A mistake of the store when the turn goes on in a new opening.
     pub fault: Option<Fault>,
@@ -88,13 +88,20 @@ impl Default for Interruption {
     }
 }
 
-/// How the run of a case has ended.
+/// The end of a run of a case.
 #[derive(Debug)]
 pub enum Ran {
     /// None of its turns was interrupted; these are they.
     Whole(Vec<Seen>),
-    /// The turn with this index was, and went on.
-    Interrupted(usize, Seen),
+    /// A turn was, and went on.
+    Interrupted {
+        /// The index of the turn.
+        index: usize,
+        /// The number of times that it was interrupted.
+        times: usize,
+        /// The turn.
+        turn: Seen,
+    },
     /// It has panicked.
     Panicked(String),
     /// It does not end.
@@ -107,8 +114,8 @@ struct Run {
     goes_on: GoesOn,
     agents: Lock<Vec<Agent>>,
     seen: Lock<Vec<Seen>>,
-    /// The turn that was interrupted and has ended.
-    interrupted: Lock<Option<Seen>>,
+    /// The turn that was interrupted, so many times, and has ended.
+    interrupted: Lock<Option<(usize, Seen)>>,
     has_ended: Notify,
 }
 
@@ -158,15 +165,16 @@ impl OfInstance for Instance {
 
 impl Run {
     async fn turn(&self, instance: &Instance, event: AgentEvent) -> Result<TurnResult> {
+        // A handle tells its conversation in no other way.
         let id = format!("{instance:?}");
         let id = id.trim_start_matches("Instance(").trim_end_matches(')');
         let Some(_watched) = self.plan.watch(id) else { return instance.run(event).await };
-        let (mut instance, mut is_interrupted) = (instance.clone(), false);
+        let (mut instance, mut times) = (instance.clone(), 0);
         let outcome = loop {
             tokio::select! {
                 biased;
                 outcome = instance.run(event.clone()) => break outcome,
-                () = self.plan.broken() => is_interrupted = true,
+                () = self.plan.broken() => times += 1,
             }
             if self.goes_on == GoesOn::AfterANewOpening {
                 let agents = self.agents.lock().clone();
@@ -179,8 +187,8 @@ impl Run {
             }
         };
         let seen = Seen::of(&instance, &outcome, self.plan.writes()).await?;
-        if is_interrupted {
-            *self.interrupted.lock() = Some(seen);
+        if times > 0 {
+            *self.interrupted.lock() = Some((times, seen));
             self.has_ended.notify_one();
             // The rest of the case was not written for this.
             std::future::pending::<()>().await;
@@ -231,22 +239,19 @@ impl Seen {
 
 /// Replaces long words with digits, which are random, and times.
 fn without_ids(text: &str) -> String {
-    let is_part = |letter: char| letter.is_ascii_alphanumeric();
-    let is_id = |word: &str| {
-        let is_time = word.len() == 24 && word.ends_with('Z');
-        is_time || word.len() >= 10 && word.contains(|letter: char| letter.is_ascii_digit())
+    let is_time = |quoted: &str| quoted.len() == 24 && quoted.ends_with('Z');
+    let plain = |quoted: &str| if is_time(quoted) { "#".to_owned() } else { without_random_words(quoted) };
+    text.split('"').map(plain).collect::<Vec<_>>().join("\"")
+}
+
+fn without_random_words(text: &str) -> String {
+    let ends_word = |letter: char| !letter.is_ascii_alphanumeric();
+    let plain = |word: &str| {
+        let letters = word.trim_end_matches(ends_word);
+        let is_random = letters.len() >= 10 && letters.contains(|letter: char| letter.is_ascii_digit());
+        format!("{}{}", if is_random { "#" } else { letters }, &word[letters.len()..])
     };
-    let mut plain = String::new();
-    for quoted in text.split_inclusive('"') {
-        let words = if is_id(quoted.trim_end_matches('"')) && quoted.len() == 25 { [quoted, ""] } else { ["", quoted] };
-        plain.push_str(if words[0].is_empty() { "" } else { "#\"" });
-        for word in words[1].split_inclusive(|letter| !is_part(letter)) {
-            let letters = word.trim_end_matches(|letter| !is_part(letter));
-            plain.push_str(if is_id(letters) { "#" } else { letters });
-            plain.push_str(&word[letters.len()..]);
-        }
-    }
-    plain
+    text.split_inclusive(ends_word).map(plain).collect()
 }
 
 /// Runs a case, one of whose turns is interrupted.
@@ -284,7 +289,7 @@ pub fn run(case: &'static Case, is_loaded: bool, interruption: Interruption) -> 
         let seen = std::mem::take(&mut *run.seen.lock());
         let interrupted = run.interrupted.lock().take();
         let ran = match (interrupted, ended) {
-            (Some(turn), _) => Ran::Interrupted(seen.len(), turn),
+            (Some((times, turn)), _) => Ran::Interrupted { index: seen.len(), times, turn },
             (None, Ok(())) => Ran::Whole(seen),
             (None, Err(panic)) => {
                 let text = panic.downcast_ref::<String>().cloned();

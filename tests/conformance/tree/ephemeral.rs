@@ -11,9 +11,8 @@ use goondan_covers::{both_linkages, covers};
 use goondan_libraries::is_long_run;
 use tokio::task::yield_now;
 
-use super::{From, Leaf, Tower, event, kept};
+use super::{From, Leaf, Tower, dropped_after, event, kept};
 use crate::stored::copy;
-use crate::support::run_for;
 
 #[both_linkages(start_paused = true)]
 #[covers("D-40")]
@@ -25,12 +24,7 @@ async fn a_conversation_for_one_request_is_there_while_the_turn_is_and_then_gone
             let store = Arc::new(MemoryStore::new());
             let tower = Tower::ephemeral(&store, depth, from, Leaf::Works(3));
             let instance = tower.conversation(0).await;
-            let mut turn = instance.run_stream(event());
-            let has_ended = run_for(&mut turn, rounds).await;
-            drop(turn);
-            for _ in 0..2 * depth {
-                yield_now().await;
-            }
+            let has_ended = dropped_after(&instance, rounds, depth).await;
             match rounds % 4 {
                 // It goes on, with the same conversations.
                 0 => assert_eq!(instance.run(event()).await.unwrap().text(), "done", "{why}"),
