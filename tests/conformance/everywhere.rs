@@ -9,10 +9,9 @@ use goondan_libraries::is_long_run;
 use crate::linkage::library;
 
 /// The cases whose turns are different after an interruption, with the reason.
-const DIFFERENT: [(&str, &str); 26] = [
+const DIFFERENT: [(&str, &str); 25] = [
     ("acting::delegate_starts_a_turn", "the turn that was delegated begins first, and closes the open one"),
     ("conversation::what_a_step_middleware_emits", "a layer refuses a conversation that is not empty"),
-    ("entry::extensions_register", "a layer of the turn changes the text of the answer, which is not stored"),
     ("idle::", "an extension counts its openings in its state"),
     ("idle_others::", "an extension counts its openings in its state"),
     ("next::a_result_of_an_earlier_turn", "a layer keeps a result in memory"),
