@@ -220,66 +220,70 @@ name_type! {
 impl MessageId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random("msg-"))
+        Self(random(b"msg-"))
     }
 }
 
 impl TurnId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random("turn-"))
+        Self(random(b"turn-"))
     }
 }
 
 impl EventId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random("event-"))
+        Self(random(b"event-"))
     }
 }
 
 impl ToolCallId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random("call-"))
+        Self(random(b"call-"))
     }
 }
 
 impl LiveQuestionId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random("ask-"))
+        Self(random(b"ask-"))
     }
 }
 
 impl TraceId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(hexadecimal("", &[fastrand::u64(1..), fastrand::u64(..)]))
+        let mut text = [0; 32];
+        write_digits(&mut text[..16], fastrand::u64(1..));
+        write_digits(&mut text[16..], fastrand::u64(..));
+        Self(shared(&text))
     }
 }
 
 /// Returns `prefix`, of at most 16 bytes, and 16 random hexadecimal digits.
-fn random(prefix: &str) -> Arc<str> {
-    hexadecimal(prefix, &[fastrand::u64(..)])
-}
-
-/// Returns `prefix`, and 16 hexadecimal digits for each of `numbers`; at most 32 bytes in all.
 ///
 /// Every message gets an id, so this does not use `std::fmt`, which would make a whole turn take 5 % more instructions
-/// (counted as in `benches/count.sh`).
-#[expect(clippy::expect_used, reason = "a prefix and digits are text")]
-fn hexadecimal(prefix: &str, numbers: &[u64]) -> Arc<str> {
+/// (counted as in `benches/count.sh`), and copies lengths that the compiler knows.
+fn random<const PREFIX: usize>(prefix: &[u8; PREFIX]) -> Arc<str> {
     let mut text = [0; 32];
-    let text = &mut text[..prefix.len() + 16 * numbers.len()];
-    let (before, digits) = text.split_at_mut(prefix.len());
-    before.copy_from_slice(prefix.as_bytes());
-    for (digits, number) in digits.chunks_exact_mut(16).zip(numbers) {
-        let (high, low) = digits.split_at_mut(8);
-        high.copy_from_slice(&eight_digits((number >> 32) as u32));
-        low.copy_from_slice(&eight_digits(*number as u32));
-    }
+    text[..PREFIX].copy_from_slice(prefix);
+    write_digits(&mut text[PREFIX..PREFIX + 16], fastrand::u64(..));
+    shared(&text[..PREFIX + 16])
+}
+
+#[expect(clippy::expect_used, reason = "a prefix and digits are text")]
+fn shared(text: &[u8]) -> Arc<str> {
     std::str::from_utf8(text).expect("it is text").into()
+}
+
+/// Writes 16 hexadecimal digits.
+#[inline]
+fn write_digits(into: &mut [u8], number: u64) {
+    let (high, low) = into.split_at_mut(8);
+    high.copy_from_slice(&eight_digits((number >> 32) as u32));
+    low.copy_from_slice(&eight_digits(number as u32));
 }
 
 /// Returns the hexadecimal digits of `number`, all eight at once.

@@ -375,15 +375,17 @@ impl JournaledConversation {
         if *orphans == self.orphans {
             return;
         }
-        let known: IdSet<_> = self.orphans.iter().collect();
-        let new: Vec<_> = orphans.iter().filter(|id| !known.contains(id)).collect();
-        if !new.is_empty() {
-            tracing::warn!(
-                %turn, orphans = new.len(), calls = ?new,
-                "tool calls without result, or results without call, are kept from the model"
-            );
+        if tracing::enabled!(tracing::Level::WARN) {
+            let known: IdSet<_> = self.orphans.iter().collect();
+            let new: Vec<_> = orphans.iter().filter(|id| !known.contains(id)).collect();
+            if !new.is_empty() {
+                tracing::warn!(
+                    %turn, orphans = new.len(), calls = ?new,
+                    "tool calls without result, or results without call, are kept from the model"
+                );
+            }
         }
-        self.orphans = orphans.into_owned();
+        orphans.as_ref().clone_into(&mut self.orphans);
     }
 
     pub(crate) fn keeps_runtime_events(&self) -> bool {
