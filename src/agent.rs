@@ -29,7 +29,8 @@
 pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, RequestTicket};
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
-    Agent, AgentBuilder, AgentCall, AgentReply, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, Covers,
-    EventStream, ExtensionChange, Instance, InstanceEvents, LiveQuestion, LiveQuestions, LiveUpdate, LocalRouter,
-    Observer, Policy, ReloadRequest, ReloadRequests, Reloaded, Rewound, Router, Told, TurnStream, TurnUpdate, Wants,
+    Agent, AgentBuilder, AgentCall, AgentReply, BackgroundTurn, BackgroundTurnUpdate, BackgroundTurns,
+    BackgroundUpdate, Change, Covers, EventStream, ExtensionChange, Instance, InstanceEvents, LiveQuestion,
+    LiveQuestions, LiveUpdate, LocalRouter, Observer, Policy, ReloadRequest, ReloadRequests, Reloaded, Rewound, Router,
+    Told, TurnStream, TurnUpdate, Wants,
 };

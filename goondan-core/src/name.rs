@@ -220,35 +220,35 @@ name_type! {
 impl MessageId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random(b"msg-"))
+        Self(id(b"msg-", fastrand::u64(..)))
     }
 }
 
 impl TurnId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random(b"turn-"))
+        Self(id(b"turn-", fastrand::u64(..)))
     }
 }
 
 impl EventId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random(b"event-"))
+        Self(id(b"event-", fastrand::u64(..)))
     }
 }
 
 impl ToolCallId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random(b"call-"))
+        Self(id(b"call-", fastrand::u64(..)))
     }
 }
 
 impl LiveQuestionId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(random(b"ask-"))
+        Self(id(b"ask-", fastrand::u64(..)))
     }
 }
 
@@ -262,14 +262,14 @@ impl TraceId {
     }
 }
 
-/// Returns `prefix`, of at most 16 bytes, and 16 random hexadecimal digits.
+/// Returns `prefix`, of at most 16 bytes, and the 16 hexadecimal digits of `number`.
 ///
 /// Every message gets an id, so this does not use `std::fmt`, which would make a whole turn take 5 % more instructions
 /// (counted as in `benches/count.sh`), and copies lengths that the compiler knows.
-fn random<const PREFIX: usize>(prefix: &[u8; PREFIX]) -> Arc<str> {
+fn id<const PREFIX: usize>(prefix: &[u8; PREFIX], number: u64) -> Arc<str> {
     let mut text = [0; 32];
     text[..PREFIX].copy_from_slice(prefix);
-    write_digits(&mut text[PREFIX..PREFIX + 16], fastrand::u64(..));
+    write_digits(&mut text[PREFIX..PREFIX + 16], number);
     shared(&text[..PREFIX + 16])
 }
 
@@ -359,15 +359,14 @@ mod tests {
     #[test]
     fn numbers_are_written_with_all_their_digits() {
         for number in [0, 9, 10, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, u64::MAX, 1 << 32, u64::from(u32::MAX)] {
-            assert_eq!(&*hexadecimal("id-", &[number]), format!("id-{number:016x}"));
+            assert_eq!(&*id(b"id-", number), format!("id-{number:016x}"));
         }
     }
 
     #[test]
     fn ids_are_a_prefix_and_hexadecimal_digits() {
-        assert_eq!(&*hexadecimal("msg-", &[0x0123_4567_89ab_cdef]), "msg-0123456789abcdef");
-        assert_eq!(&*hexadecimal("", &[0, 0xf]), "0000000000000000000000000000000f");
-        assert_eq!(&*hexadecimal("event-", &[u64::MAX]), "event-ffffffffffffffff");
+        assert_eq!(&*id(b"msg-", 0x0123_4567_89ab_cdef), "msg-0123456789abcdef");
+        assert_eq!(&*id(b"event-", u64::MAX), "event-ffffffffffffffff");
     }
 
     #[test]

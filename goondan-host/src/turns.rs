@@ -17,19 +17,28 @@ pub struct HostTurns {
     current: watch::Receiver<Arc<Current>>,
     /// `None` until there is an agent.
     turns: Option<BackgroundTurns>,
+    /// Whether it has the turns whose answer another agent receives, and updates.
+    watches: bool,
 }
 
 impl Host {
     /// Subscribes to the turns that end after this call and whose results are not returned to the program. Call it
     /// before [`Host::instance`] to miss none.
     pub fn background_turns(&self) -> HostTurns {
-        let mut turns = HostTurns { current: self.inner.current.subscribe(), turns: None };
+        let mut turns = HostTurns { current: self.inner.current.subscribe(), turns: None, watches: false };
         turns.follow();
         turns
     }
 }
 
 impl HostTurns {
+    /// Adds the updates of the turns that begin afterwards, as [`BackgroundTurns::with_updates`] does, and the turns
+    /// whose answer another agent receives: for those who watch conversations.
+    #[must_use]
+    pub fn with_updates(self) -> Self {
+        Self { turns: self.turns.map(BackgroundTurns::with_updates), watches: true, ..self }
+    }
+
     /// Waits for the next turn.
     pub async fn next(&mut self) -> BackgroundUpdate {
         loop {
@@ -44,7 +53,7 @@ impl HostTurns {
                 Either::Left(Ok(())) => self.follow(),
                 // The host is dropped.
                 Either::Left(Err(_)) | Either::Right(None) => pending().await,
-                Either::Right(Some(notice)) if is_delivered(&notice) => return notice,
+                Either::Right(Some(notice)) if self.watches || is_delivered(&notice) => return notice,
                 Either::Right(Some(_)) => {}
             }
         }
@@ -56,7 +65,7 @@ impl HostTurns {
         self.follow();
         loop {
             let notice = self.turns.as_mut()?.next_pending().await?;
-            if is_delivered(&notice) {
+            if self.watches || is_delivered(&notice) {
                 return Some(notice);
             }
         }
@@ -67,6 +76,7 @@ impl HostTurns {
         for agent in &self.current.borrow_and_update().agents {
             match &mut self.turns {
                 Some(turns) => turns.follow(agent),
+                None if self.watches => self.turns = Some(agent.subscribe_turns().with_updates()),
                 None => self.turns = Some(agent.subscribe_turns()),
             }
         }

@@ -87,7 +87,7 @@ pub use turn::{Rewound, TurnStream};
 pub use updates::TurnUpdate;
 
 pub use attach::{ReloadRequest, ReloadRequests};
-pub use instance::{BackgroundTurn, BackgroundTurns, BackgroundUpdate, Instance, InstanceEvents};
+pub use instance::{BackgroundTurn, BackgroundTurnUpdate, BackgroundTurns, BackgroundUpdate, Instance, InstanceEvents};
 
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, LocalRouter, Reloaded};
 

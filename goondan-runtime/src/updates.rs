@@ -113,6 +113,13 @@ pub enum TurnUpdate {
     Event(Arc<RuntimeEvent>),
 }
 
+impl TurnUpdate {
+    /// Returns whether the turn itself does not send it, so that it is counted while it waits.
+    pub(crate) fn is_of_others(&self) -> bool {
+        matches!(self, Self::Emitted(_) | Self::Shown(_) | Self::Child { .. })
+    }
+}
+
 /// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
 /// no more than one poll has sent, and a bounded number of those that others send besides: events of the bus, and
 /// those that extensions show.

@@ -1,9 +1,10 @@
 //! The time to the first byte and to the end of a scripted turn, beside an axum handler that streams
 //! the same number of events and does nothing else; then both again while a thousand streams are open. Prints
-//! microseconds, and the ratio.
+//! microseconds, and the ratio. At last, a thousand read nothing of a long answer.
 #![expect(clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 use std::convert::Infallible;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -14,7 +15,8 @@ use goondan::Agent;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan_serve::Service;
 use reqwest::Client;
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 
 const TURNS: usize = 2_000;
 
@@ -81,4 +83,23 @@ async fn main() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     println!("1,000 open streams, with their clients in this process: {} kB", resident() - before);
     both("with 1,000 open streams").await;
+    drop(open);
+
+    let model =
+        ScriptedModel::new([ScriptItem::say("word ".repeat(20_000)).pieces(NonZeroU32::MIN.saturating_add(19_999))]);
+    let long = serve(Service::new(Agent::builder("long").model(model).build().expect("an agent")).router()).await;
+    let turn = client.post(format!("{long}/v1/agents/long/instances/one/turns")).body(r#"{"input":"hello"}"#);
+    let turn = turn.send().await.expect("an answer");
+    let place = turn.headers()["location"].to_str().expect("a path").to_owned();
+    let whole = turn.bytes().await.expect("an answer").len();
+    let before = resident();
+    let mut watching = Vec::new();
+    for _ in 0..1_000 {
+        let mut connection = TcpStream::connect(long.trim_start_matches("http://")).await.expect("a connection");
+        let request = format!("GET {place}/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        connection.write_all(request.as_bytes()).await.expect("a request");
+        watching.push(connection);
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    println!("1,000 who read nothing of a stream of {whole} bytes: {} kB", resident().saturating_sub(before));
 }

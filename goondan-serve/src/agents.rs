@@ -21,7 +21,7 @@ pub trait Agents: Send + Sync + 'static {
     // ASK-04
     fn questions(&self) -> BoxStream<'static, LiveUpdate>;
 
-    /// Returns the turns that run in the background, as [`Agent::subscribe_turns`] does.
+    /// Returns the turns that run in the background, as [`Agent::subscribe_turns`] does, with their updates.
     // WAKE-01
     fn background(&self) -> BoxStream<'static, BackgroundUpdate>;
 }
@@ -63,7 +63,7 @@ impl Agents for Vec<Agent> {
 
     fn background(&self) -> BoxStream<'static, BackgroundUpdate> {
         let Some((first, others)) = self.split_first() else { return pending().boxed() };
-        let mut turns = first.subscribe_turns();
+        let mut turns = first.subscribe_turns().with_updates();
         others.iter().for_each(|agent| turns.follow(agent));
         unfold(turns, async |mut turns| Some((turns.next().await?, turns))).boxed()
     }
@@ -103,6 +103,7 @@ impl Agents for goondan_host::Host {
     }
 
     fn background(&self) -> BoxStream<'static, BackgroundUpdate> {
-        unfold(self.background_turns(), async |mut turns| Some((turns.next().await, turns))).boxed()
+        let turns = self.background_turns().with_updates();
+        unfold(turns, async |mut turns| Some((turns.next().await, turns))).boxed()
     }
 }

@@ -12,12 +12,12 @@ use goondan_core::EventId;
 use goondan_lock::Lock;
 use goondan_runtime::BackgroundUpdate;
 use goondan_runtime::store::InstanceId;
-use goondan_wire::{TurnEnd, Update};
+use goondan_wire::{TurnEnd, Update, Updates};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
-use crate::log::Entry;
-use crate::watch::{event_of, events, place};
+use crate::log::{Entry, Log};
+use crate::watch::{Places, event_of, events};
 
 /// The most updates that wait for a watcher. One that reads more slowly is told how many it has missed.
 const WAITING: usize = 1024;
@@ -26,7 +26,7 @@ const WAITING: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct Fed {
     pub(crate) event: EventId,
-    /// The number of the log; `None` for a turn that has none: its end alone is known.
+    /// The number of the log; `None` for a turn in the background, which has none.
     pub(crate) epoch: Option<u32>,
     pub(crate) entry: Entry,
 }
@@ -104,9 +104,25 @@ impl Feeds {
         Feed { updates, missed, feeds: Arc::clone(self), instance }
     }
 
-    /// Returns whether a conversation is watched.
+    /// Returns whether any conversation is watched.
     pub(crate) fn is_watched(&self) -> bool {
         !self.watched.lock().is_empty()
+    }
+
+    /// Tells an update of a turn in the background.
+    fn send_background(&self, instance: &InstanceId, event: &EventId, update: Update) {
+        if self.watched.lock().contains_key(instance)
+            && let Some(entry) = Entry::new(0, update)
+        {
+            self.send(instance, &Fed { event: event.clone(), epoch: None, entry });
+        }
+    }
+
+    /// Tells all who watch that so many updates are left out, which may be of their conversations.
+    fn miss(&self, missed: u64) {
+        for watcher in self.watched.lock().values().flatten() {
+            watcher.missed.fetch_add(missed, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn send(&self, instance: &InstanceId, fed: &Fed) {
@@ -135,12 +151,25 @@ impl Drop for Background {
 impl Background {
     pub(crate) fn follow(mut turns: BoxStream<'static, BackgroundUpdate>, feeds: Arc<Feeds>) -> Self {
         let task = tokio::spawn(async move {
+            // A conversation runs one turn at a time.
+            let mut running: HashMap<InstanceId, Updates> = HashMap::new();
             while let Some(update) = turns.next().await {
-                let BackgroundUpdate::Ended(turn) = update else { continue };
-                let end = TurnEnd::of(&turn.outcome).in_background(&*turn);
-                if let Some(entry) = Entry::new(0, Update::Turn(Box::new(end))) {
-                    let instance = InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() };
-                    feeds.send(&instance, &Fed { event: turn.input.id.clone(), epoch: None, entry });
+                match update {
+                    BackgroundUpdate::Running(told) => {
+                        let instance = InstanceId { agent: told.agent.clone(), key: told.instance.clone() };
+                        let updates = running.entry(instance.clone()).or_default();
+                        if let Some(update) = updates.next(told.update.clone()) {
+                            feeds.send_background(&instance, &told.event, update);
+                        }
+                    }
+                    BackgroundUpdate::Ended(turn) => {
+                        let instance = InstanceId { agent: turn.agent.clone(), key: turn.instance.clone() };
+                        running.remove(&instance);
+                        let end = TurnEnd::of(&turn.outcome).in_background(&*turn);
+                        feeds.send_background(&instance, &turn.input.id, Update::Turn(Box::new(end)));
+                    }
+                    BackgroundUpdate::Missed(missed) => feeds.miss(missed),
+                    _ => {}
                 }
             }
         });
@@ -148,33 +177,71 @@ impl Background {
     }
 }
 
-/// Returns a stream of `begun`, the updates of a turn that runs, and of all that follow.
-pub(crate) fn stream(begun: VecDeque<Fed>, feed: Feed) -> Response {
-    let told = begun.back().map(|last| (last.event.clone(), last.epoch, last.entry.number));
-    events(unfold((begun, feed, told), async |(mut begun, mut feed, told)| {
-        if let Some(fed) = begun.pop_front() {
-            return Some((Ok::<_, Infallible>(event(&fed)), (begun, feed, told)));
+/// The part of the log of a turn that was there when someone began to watch its conversation.
+pub(crate) struct Begun {
+    event: EventId,
+    epoch: u32,
+    places: Places,
+    /// `None` once it is told.
+    log: Option<Arc<Log>>,
+    /// The number that is told next.
+    next: u64,
+    /// The number of the first update that the feed has.
+    until: u64,
+    read: VecDeque<Entry>,
+}
+
+impl Begun {
+    /// Returns what the log has now from the number `from` on.
+    pub(crate) fn new(event: EventId, log: Arc<Log>, from: u64) -> Self {
+        let (epoch, until) = (log.epoch(), log.length());
+        let places = Places::new(&event, epoch);
+        Self { event, epoch, places, log: Some(log), next: from, until, read: VecDeque::new() }
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        if self.read.is_empty() {
+            self.read.extend(self.log.as_ref()?.read(self.next).entries);
+        }
+        match self.read.pop_front().filter(|entry| entry.number < self.until) {
+            Some(entry) => {
+                self.next = entry.number + 1;
+                Some(self.places.add(event_of(&entry.json), entry.number))
+            }
+            None => {
+                (self.log, self.read) = (None, VecDeque::new());
+                None
+            }
+        }
+    }
+
+    fn has_told(&self, fed: &Fed) -> bool {
+        fed.event == self.event && fed.epoch == Some(self.epoch) && fed.entry.number < self.until
+    }
+}
+
+/// Returns a stream of the updates of a turn that has begun, and of all that follow.
+pub(crate) fn stream(begun: Option<Begun>, feed: Feed) -> Response {
+    events(unfold((begun, feed), async |(mut begun, mut feed)| {
+        if let Some(event) = begun.as_mut().and_then(Begun::next) {
+            return Some((Ok::<_, Infallible>(event), (begun, feed)));
         }
         loop {
             let next = match feed.next().await? {
                 // It came between the beginning of the receiver and the look at the log.
-                Received::Update(fed) if is_told(&fed, told.as_ref()) => continue,
+                Received::Update(fed) if begun.as_ref().is_some_and(|begun| begun.has_told(&fed)) => continue,
                 Received::Update(fed) => event(&fed),
                 Received::Missed(missed) => Event::default().event("missed").data(missed.to_string()),
             };
-            return Some((Ok(next), (begun, feed, told)));
+            return Some((Ok(next), (begun, feed)));
         }
     }))
-}
-
-fn is_told(fed: &Fed, told: Option<&(EventId, Option<u32>, u64)>) -> bool {
-    told.is_some_and(|(event, epoch, number)| fed.event == *event && fed.epoch == *epoch && fed.entry.number <= *number)
 }
 
 fn event(fed: &Fed) -> Event {
     let event = event_of(&fed.entry.json);
     match fed.epoch {
-        Some(epoch) => place(event, &fed.event, epoch, fed.entry.number),
+        Some(epoch) => Places::new(&fed.event, epoch).add(event, fed.entry.number),
         None => event,
     }
 }

@@ -9,6 +9,9 @@ use goondan_lock::Lock;
 use goondan_wire::{TurnEnd, Update};
 use tokio::sync::watch;
 
+/// The most updates that are read at once. What a watcher has read and its client has not is in memory.
+const AT_ONCE: usize = 64;
+
 /// The log of a turn.
 pub(crate) struct Log {
     /// Another one for each log, so that places in the log of an earlier process are known as such.
@@ -47,7 +50,7 @@ pub(crate) enum End {
     Handover,
 }
 
-/// The updates that a watcher reads at once, and the end.
+/// The updates that a watcher reads at once, and the end if nothing comes between.
 pub(crate) struct Read {
     pub(crate) entries: Vec<Entry>,
     pub(crate) end: Option<End>,
@@ -55,7 +58,7 @@ pub(crate) struct Read {
 
 impl Entry {
     pub(crate) fn new(number: u64, update: Update) -> Option<Self> {
-        match serde_json::to_string(&update) {
+        match update.to_json() {
             Ok(json) => Some(Self { number, update: Arc::new(update), json: json.into() }),
             Err(error) => {
                 tracing::error!("an update of a turn has no JSON: {error}");
@@ -68,6 +71,14 @@ impl Entry {
 impl Log {
     pub(crate) fn new(epoch: u32) -> Self {
         Self { epoch, state: Lock::default(), changed: watch::Sender::new(()) }
+    }
+
+    /// Returns a log that has the end alone.
+    pub(crate) fn ended_with(epoch: u32, end: TurnEnd) -> Self {
+        let log = Self::new(epoch);
+        log.push(Update::Turn(Box::new(end.clone())), usize::MAX);
+        log.end(End::Turn(Arc::new(end)));
+        log
     }
 
     pub(crate) fn epoch(&self) -> u32 {
@@ -104,11 +115,12 @@ impl Log {
         self.changed.send_replace(());
     }
 
-    /// Returns the entries from the number `from` on.
+    /// Returns the next entries from the number `from` on.
     pub(crate) fn read(&self, from: u64) -> Read {
         let state = self.state.lock();
-        let at = state.entries.partition_point(|entry| entry.number < from);
-        Read { entries: state.entries[at..].to_vec(), end: state.end.clone() }
+        let rest = &state.entries[state.entries.partition_point(|entry| entry.number < from)..];
+        let entries = rest[..rest.len().min(AT_ONCE)].to_vec();
+        Read { end: state.end.clone().filter(|_| entries.len() == rest.len()), entries }
     }
 
     /// Returns how the turn has ended, if it has.
@@ -146,7 +158,7 @@ impl Log {
     /// Waits until the log has something, or has ended.
     pub(crate) async fn begun(&self) {
         let mut changes = self.changes();
-        while self.read(0).entries.is_empty() && self.ended().is_none() {
+        while self.length() == 0 && self.ended().is_none() {
             if changes.changed().await.is_err() {
                 return;
             }

@@ -184,6 +184,11 @@ impl Turns {
         running.map(|(id, turn)| (id.clone(), Arc::clone(&turn.log)))
     }
 
+    /// Returns whether a turn waits until it can begin in a conversation.
+    pub(crate) fn has_waiting(&self, agent: &AgentName, key: &InstanceKey) -> bool {
+        self.turns.lock().waiting.keys().any(|id| id.agent == *agent && id.key == *key)
+    }
+
     /// Returns the turn that runs in the conversation of a question.
     pub(crate) fn asking(&self, question: &LiveQuestion) -> Option<(TurnId, Arc<Log>)> {
         self.running(question.agents().first()?, &question.told().instance)
@@ -300,9 +305,7 @@ impl Turns {
         if let Some(turn) = known.get(id) {
             return Arc::clone(&turn.log);
         }
-        let log = Arc::new(Log::new(fresh()));
-        log.push(Update::Turn(Box::new(end.clone())), usize::MAX);
-        log.end(End::Turn(Arc::new(end)));
+        let log = Arc::new(Log::ended_with(fresh(), end));
         known.ended.add(id.clone(), Turn { log: Arc::clone(&log), digest: None, principal: None, task: None });
         self.begun.send_replace(());
         log

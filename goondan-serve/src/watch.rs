@@ -85,11 +85,25 @@ pub(crate) fn event_of(json: &str) -> Event {
     Event::default().data(mask(json))
 }
 
-/// Adds the place in the log of a turn to an event.
-pub(crate) fn place(event: Event, turn: &EventId, epoch: u32, number: u64) -> Event {
-    let id = format!("{turn}:{epoch:x}:{number}");
-    // Such an id has no place in a line.
-    if id.contains(['\n', '\r', '\0']) { event } else { event.id(id) }
+/// The places in the log of a turn, as the ids of events.
+pub(crate) struct Places {
+    /// What comes before the number. `None` for a turn whose id has no place in a line.
+    before: Option<String>,
+}
+
+impl Places {
+    pub(crate) fn new(turn: &EventId, epoch: u32) -> Self {
+        let is_line = !turn.as_str().contains(['\n', '\r', '\0']);
+        Self { before: is_line.then(|| format!("{turn}:{epoch:x}:")) }
+    }
+
+    /// Adds a place to an event.
+    pub(crate) fn add(&self, event: Event, number: u64) -> Event {
+        match &self.before {
+            Some(before) => event.id(format!("{before}{number}")),
+            None => event,
+        }
+    }
 }
 
 /// The events of the native interface: an update each, as `goondan-wire` has it.
@@ -98,11 +112,13 @@ pub(crate) struct Native {
     epoch: u32,
     /// The number of updates in the log.
     length: u64,
+    places: Places,
 }
 
 impl Native {
     pub(crate) fn new(event: &EventId, log: &Log) -> Self {
-        Self { event: event.clone(), epoch: log.epoch(), length: log.length() }
+        let (epoch, length) = (log.epoch(), log.length());
+        Self { event: event.clone(), epoch, length, places: Places::new(event, epoch) }
     }
 
     /// Returns the number that a reader continues with who has read up to `last`. A place in the log of an earlier
@@ -127,7 +143,7 @@ impl Native {
 
 impl Frames for Native {
     fn update(&mut self, entry: &Entry) -> Vec<Event> {
-        vec![place(event_of(&entry.json), &self.event, self.epoch, entry.number)]
+        vec![self.places.add(event_of(&entry.json), entry.number)]
     }
 
     fn end(&mut self, end: &End) -> Vec<Event> {

@@ -19,7 +19,7 @@
 //! }
 //! lines.push(Update::Turn(Box::new(TurnEnd::of(&turn.finish().await))));
 //! for line in &lines {
-//!     println!("{}", serde_json::to_string(line)?);
+//!     println!("{}", line.to_json()?);
 //! }
 //! # assert_eq!(lines.len(), 8);
 //! # Ok::<(), goondan::Error>(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conformance_extensions::agents::Asking;
 use conformance_extensions::wake::Waking;
-use goondan::agent::{AgentBuilder, BackgroundTurn, BackgroundTurns, BackgroundUpdate, LocalRouter};
+use goondan::agent::{AgentBuilder, BackgroundTurn, BackgroundTurns, BackgroundUpdate, LocalRouter, TurnUpdate};
 use goondan::event::{AgentDelegate, AgentDelegationResult};
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Instance, json};
@@ -234,6 +234,67 @@ async fn turns_that_another_agent_requests_are_told() {
     assert_eq!((text(&turn), &*turn.outcome.as_ref().unwrap().text()), ("question", "a book"));
     assert!(turn.input.reply_to.is_some() && own.next_pending().await.is_none());
     router.close().await.unwrap();
+}
+
+/// Returns the agents below the turn of a stream that lead to an update, and the update of the last of them.
+fn innermost(update: &TurnUpdate) -> (Vec<&str>, &TurnUpdate) {
+    let (mut agents, mut update) = (Vec::new(), update);
+    while let TurnUpdate::Child { agent, update: inner, .. } = update {
+        agents.push(agent.as_str());
+        update = inner;
+    }
+    (agents, update)
+}
+
+#[both_linkages]
+#[covers("WAKE-01", "D-40")]
+async fn updates_of_background_turns_are_told_to_who_wants_them_and_to_the_stream_above() {
+    let mut kinds = Vec::new();
+    for is_wanted in [false, true] {
+        let (router, log) = (LocalRouter::new(), Log::new());
+        let asks = |target: &str| json!({ "log": log, "target": target, "from": "turn" });
+        let assistant = agent([ScriptItem::say("done")]).with::<Asking>(asks("librarian")).router(router.clone());
+        let model = || ScriptedModel::new([ScriptItem::say("a whole book").pieces(3.try_into().unwrap())]);
+        let librarian = Agent::builder("librarian").model(model()).with::<Asking>(asks("archivist"));
+        let librarian = librarian.router(router.clone()).build().unwrap();
+        let archivist = Agent::builder("archivist").model(model()).build().unwrap();
+        let assistant = assistant.build().unwrap();
+        [&assistant, &librarian, &archivist].iter().for_each(|agent| router.add(agent));
+        let mut turns = librarian.subscribe_turns();
+        turns.follow(&archivist);
+        if is_wanted {
+            turns = turns.with_updates();
+        }
+        let instance = assistant.instance("test").await.unwrap();
+        let (mut stream, mut streamed) = (instance.run_stream("hello").with_children(), Vec::new());
+        while let Some(update) = stream.next().await {
+            streamed.push(update);
+        }
+        stream.finish().await.unwrap();
+        let (mut told, mut ended) = (Vec::new(), Vec::new());
+        while let Some(notice) = turns.next_pending().await {
+            match notice {
+                BackgroundUpdate::Running(running) => {
+                    assert!(!ended.contains(&running.agent), "its end is its last update");
+                    told.push((running.agent.to_string(), running.update.clone()));
+                }
+                BackgroundUpdate::Ended(turn) => ended.push(turn.agent.clone()),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(ended, ["archivist", "librarian"]);
+        let of_children = streamed.iter().map(innermost).filter_map(|(agents, update)| Some((*agents.last()?, update)));
+        let of_children: Vec<_> = of_children.map(|(agent, update)| (agent.to_owned(), update.clone())).collect();
+        assert_eq!(told, if is_wanted { of_children } else { Vec::new() });
+        let kind = |update| {
+            let (agents, update) = innermost(update);
+            (agents.join(" "), std::mem::discriminant(update))
+        };
+        kinds.push(streamed.iter().map(kind).collect::<Vec<_>>());
+        router.close().await.unwrap();
+    }
+    assert_eq!(kinds[0], kinds[1], "the stream is told the same");
+    assert!(kinds[0].iter().any(|(agents, _)| agents == "librarian archivist"));
 }
 
 #[tokio::test]

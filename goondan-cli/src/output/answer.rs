@@ -6,7 +6,6 @@ use goondan::Result;
 use goondan::agent::{BackgroundTurn, TurnStream};
 use goondan::middleware::{FinishReason, TurnResult};
 use goondan::wire::{TurnEnd, Update, Updates};
-use serde::Serialize;
 
 use super::{Stream, waits};
 
@@ -27,7 +26,7 @@ pub(crate) async fn stream(mut turn: TurnStream) -> Result<TurnResult> {
         // The content of a message is told by pieces, events and the end of the turn.
         let update = updates.next(update).filter(|update| open && !is_message(update));
         if let Some(update) = update {
-            open = print_line(&update).is_ok();
+            open = print_line(update.to_json()).is_ok();
         }
     }
     turn.finish().await
@@ -56,8 +55,8 @@ pub(crate) fn print(
             Ok(())
         }
         (AnswerFormat::Text, Err(_)) => Ok(()),
-        (AnswerFormat::Json, outcome) => print_line(&turn_end(outcome, background)),
-        (AnswerFormat::Stream, outcome) => print_line(&Update::Turn(Box::new(turn_end(outcome, background)))),
+        (AnswerFormat::Json, outcome) => print_line(serde_json::to_string(&turn_end(outcome, background))),
+        (AnswerFormat::Stream, outcome) => print_line(Update::Turn(Box::new(turn_end(outcome, background))).to_json()),
     }
 }
 
@@ -85,6 +84,6 @@ fn turn_end(outcome: &Result<TurnResult>, background: Option<&BackgroundTurn>) -
 }
 
 /// Prints a line of JSON to standard output.
-pub(crate) fn print_line(line: &impl Serialize) -> io::Result<()> {
-    Stream::Out.data(format!("{}\n", serde_json::to_string(line)?).as_bytes())
+pub(crate) fn print_line(line: serde_json::Result<String>) -> io::Result<()> {
+    Stream::Out.data(format!("{}\n", line?).as_bytes())
 }

@@ -32,7 +32,7 @@ use crate::ports::store::EventDigest;
 use crate::turn::{Back, Cancel, Rewound, TurnStream};
 use crate::updates::UpdateSender;
 use background::{Answer, Pending};
-pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
+pub use background::{BackgroundTurn, BackgroundTurnUpdate, BackgroundTurns, BackgroundUpdate};
 use conversation::View;
 pub use events::InstanceEvents;
 pub(super) use shared::AgentInner;
@@ -329,6 +329,12 @@ impl Instance {
         self.inner.slot.cancel(event).await
     }
 
+    /// Returns the id of the event whose turn runs now, if one does. It does not wait, and knows nothing of other
+    /// processes.
+    pub fn running(&self) -> Option<EventId> {
+        self.inner.slot.running()
+    }
+
     /// Returns the event whose turn was interrupted, if there is one: [`Instance::run`] of it goes on with the turn. It
     /// is the event as it was run, or after the end of its process as the store has recorded it; then secrets are
     /// masked in it, and of its authentication only the principal is left. `None` too if the store has not recorded it.
@@ -483,7 +489,14 @@ impl Instance {
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
         let told = agent.background.has_subscribers().then(|| event.clone());
-        let outcome = conversation.run(slot, event, waiter).await;
+        let outcome = match agent.background.wants_updates() {
+            true => {
+                let id = event.id.clone();
+                let run = |waiter| Box::pin(conversation.run(slot, event, waiter)) as _;
+                Box::pin(agent.background.tell_updates((&slot.id, &id), waiter, run)).await
+            }
+            false => conversation.run(slot, event, waiter).await,
+        };
         slot.turn_is_over(agent, &mut conversation);
         let Some(input) = told else { return outcome.map(|result| Answer::of(&result)) };
         // Under the conversation lock, so that the turns of a conversation are told in their order.

@@ -293,6 +293,11 @@ impl InstanceSlot {
         RunsEvent(self)
     }
 
+    /// Returns the event that is answered now.
+    pub(super) fn running(&self) -> Option<EventId> {
+        self.status.lock().running.clone()
+    }
+
     /// Waits until the turn that runs is cancelled.
     pub(super) fn cancelled(&self) -> Notified<'_> {
         self.cancelled.notified()

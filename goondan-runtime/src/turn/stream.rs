@@ -82,12 +82,11 @@ impl TurnStream {
     fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnUpdate>> {
         let polled = self.poll_any(cx);
         if let Poll::Ready(update) = &polled {
-            match update {
-                Some(TurnUpdate::Emitted(_) | TurnUpdate::Shown(_) | TurnUpdate::Child { .. }) => {
-                    self.sender.has_told_counted();
-                    self.in_a_row += 1;
-                }
-                _ => self.in_a_row = 0,
+            if update.as_ref().is_some_and(TurnUpdate::is_of_others) {
+                self.sender.has_told_counted();
+                self.in_a_row += 1;
+            } else {
+                self.in_a_row = 0;
             }
         }
         polled

@@ -17,7 +17,7 @@ use super::{json_of, turns};
 use crate::body::Body;
 use crate::caller::Caller;
 use crate::children::WithChildren;
-use crate::feed::{self, Fed};
+use crate::feed::{self, Begun};
 use crate::log::Log;
 use crate::problem::{Problem, Result};
 use crate::questions::made_by;
@@ -66,10 +66,11 @@ pub(crate) async fn waits(
     let (agent, key) = caller.conversation(&service, (&path.0, &path.1), Right::Read)?;
     let held = service.open_known(&agent, &key).await?;
     let live = service.questions().of(&agent, &key);
-    // Other waits are known when the turn has ended.
-    let waiting: Vec<_> = match service.turns().running(&agent, &key) {
-        None => held.waits().await?.iter().map(|wait| Waiting::Suspended(wait.masked())).collect(),
-        Some(_) => live.iter().map(|question| Waiting::Live(question.told().masked())).collect(),
+    // Other waits are known when the turn has ended, which may be one in the background.
+    let runs = service.turns().running(&agent, &key).is_some() || held.running().is_some();
+    let waiting: Vec<_> = match runs {
+        false => held.waits().await?.iter().map(|wait| Waiting::Suspended(wait.masked())).collect(),
+        true => live.iter().map(|question| Waiting::Live(question.told().masked())).collect(),
     };
     Ok(json_of(&waiting))
 }
@@ -186,13 +187,20 @@ pub(crate) async fn delete(
 ) -> Result<Response> {
     let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Delete)?;
     let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
-    if service.turns().running(&agent, &key).is_some() {
-        let message = "a turn of the conversation runs";
+    let conflict = || {
+        let message = "a turn of the conversation runs or is queued";
         let error = Error::new(ErrorCode::STORE_LOCKED, message).suggest("cancel it, or wait for its end");
-        return Err(Problem::from(error).with_status(StatusCode::CONFLICT));
+        Problem::from(error).with_status(StatusCode::CONFLICT)
+    };
+    let turns = service.turns();
+    if turns.running(&agent, &key).is_some() || turns.has_waiting(&agent, &key) {
+        return Err(conflict());
     }
     // It may be open, in case that another turn follows.
     let held = service.open_known(&agent, &key).await?;
+    if held.running().is_some() {
+        return Err(conflict());
+    }
     held.close().await?;
     drop(held);
     let instance = InstanceId { agent: agent.clone(), key: key.clone() };
@@ -224,11 +232,10 @@ pub(crate) async fn events(
     let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
     let feed = service.feed(InstanceId { agent: agent.clone(), key: key.clone() });
     let last = headers.get("last-event-id").and_then(|last| last.to_str().ok());
-    let begun = service.turns().running(&agent, &key).into_iter().flat_map(|(id, log)| {
-        let epoch = Some(log.epoch());
+    let begun = service.turns().running(&agent, &key).map(|(id, log)| {
         // A place in another turn says nothing of this one.
         let from = Native::new(&id.event, &log).after(last).unwrap_or(0);
-        log.read(from).entries.into_iter().map(move |entry| Fed { event: id.event.clone(), epoch, entry })
+        Begun::new(id.event, log, from)
     });
-    Ok(feed::stream(begun.collect(), feed))
+    Ok(feed::stream(begun, feed))
 }

@@ -7,7 +7,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentEvent, AnswerFormat, EventSource, Part, Role};
-use goondan_wire::{TurnEnd, Update};
+use goondan_wire::TurnEnd;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -202,15 +202,10 @@ pub(crate) async fn watch(
 ) -> Result<Response> {
     let id = turn_id(&service, &caller, path, Right::Read)?;
     let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or("?"));
-    let Some(log) = service.begun(&id).await else {
+    let log = match service.begun(&id).await {
+        Some(log) => log,
         // Of a turn that has ended long ago, there is the end.
-        let end = stored(&service, &id).await?;
-        let log = Arc::new(Log::new(0));
-        Native::new(&id.event, &log).after(last)?;
-        log.push(Update::Turn(Box::new(end.clone())), usize::MAX);
-        log.end(End::Turn(Arc::new(end)));
-        let frames = Native::new(&id.event, &log);
-        return Ok(stream(log, 0, frames));
+        None => Arc::new(Log::ended_with(0, stored(&service, &id).await?)),
     };
     let frames = Native::new(&id.event, &log);
     let from = frames.after(last)?;

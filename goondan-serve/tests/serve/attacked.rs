@@ -15,7 +15,7 @@ use goondan_covers::covers;
 use goondan_serve::{Limits, Tokens};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::{PIECES, Served, events, hello, json_of, paced, text_of};
 
@@ -118,6 +118,45 @@ async fn those_who_read_nothing_hold_up_no_turn_and_many_read_the_same() {
     assert_eq!(text_of(&whole), PIECES.concat());
     for mut response in watching {
         assert_eq!(events(&mut response, usize::MAX).await, whole);
+    }
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn those_who_read_byte_by_byte_hold_up_no_turn_and_read_it_whole() {
+    // More than the buffers of a connection hold.
+    let (agent, _) = long(20_000);
+    let served = Served::new(agent).await;
+    let mut first = served.turn("ada", &hello(), None).await;
+    let path = first.headers()["location"].to_str().unwrap().to_owned();
+    let (ended, _) = tokio::sync::watch::channel(false);
+    let watching = (0..runs(20)).map(|_| {
+        let address = served.url.strip_prefix("http://").unwrap().parse().unwrap();
+        let (path, mut ended) = (path.clone(), ended.subscribe());
+        tokio::spawn(async move {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_recv_buffer_size(4096).unwrap();
+            let mut connection = socket.connect(address).await.unwrap();
+            let request = format!("GET {path}/events HTTP/1.0\r\nhost: localhost\r\n\r\n");
+            connection.write_all(request.as_bytes()).await.unwrap();
+            let mut read = Vec::new();
+            while read.len() < 1_000 {
+                read.push(connection.read_u8().await.unwrap());
+            }
+            ended.wait_for(|ended| *ended).await.unwrap();
+            connection.read_to_end(&mut read).await.unwrap();
+            String::from_utf8(read).unwrap()
+        })
+    });
+    let watching = watching.collect::<Vec<_>>();
+    let whole = events(&mut first, usize::MAX).await;
+    assert_eq!(text_of(&whole), "word ".repeat(20_000));
+    served.until_ended().await;
+    ended.send_replace(true);
+    for watcher in watching {
+        let read = watcher.await.unwrap();
+        let data = read.lines().filter_map(|line| line.strip_prefix("data: "));
+        assert!(data.eq(whole.iter().map(|event| event.data.as_str())));
     }
 }
 

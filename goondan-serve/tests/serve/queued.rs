@@ -12,7 +12,7 @@ use goondan::prelude::*;
 use goondan::store::{FileStore, InstanceId, MemoryQueue, MemoryStore, Opened, Store};
 use goondan::{Agent, BoxFuture, json};
 use goondan_covers::covers;
-use goondan_serve::Limits;
+use goondan_serve::{Limits, Service};
 use tempfile::TempDir;
 
 use crate::support::{PIECES, Sent, Served, events, hello, paced, text_of};
@@ -90,6 +90,8 @@ async fn a_turn_that_waits_is_cancelled_once_and_too_many_are_refused() {
     let one = place(&served.turn("ada", &accepted("one"), None).await);
     let two = place(&served.turn("bob", &accepted("two"), None).await);
     assert_eq!(served.turn("eve", &accepted("three"), None).await.status(), 429);
+    let deleted = served.client.delete(served.at("ada", "")).send().await.unwrap();
+    assert_eq!(deleted.status(), 409, "its turn would make it again");
     let watching = served.client.get(format!("{one}/events")).send();
     assert_eq!(served.post(&format!("{one}/cancel"), &json!(null)).await, (200, json!({ "cancelled": true })));
     assert_eq!(served.post(&format!("{one}/cancel"), &json!(null)).await, (200, json!({ "cancelled": false })));
@@ -179,11 +181,44 @@ async fn a_conversation_is_watched_with_all_its_turns() {
     assert_eq!(own, whole, "with the places of the turn");
     let end = background.last().unwrap().json();
     assert_eq!((&end["response"], &end["background"]["input"]), (&json!("two"), &json!("more")));
+    let before_its_end = &background[..background.len() - 1];
+    assert_eq!(text_of(before_its_end), "two");
+    assert!(before_its_end.iter().all(|event| event.json().to_string().contains(end["turnId"].as_str().unwrap())));
     // One who comes later reads a turn that runs from its beginning. The streams end with the service.
     served.service.drain(Duration::from_secs(1)).await;
     assert_eq!(events(&mut other, usize::MAX).await, [], "those of another conversation are not told");
     let rest = events(&mut watching, usize::MAX).await;
     assert_eq!(rest, []);
+}
+
+#[tokio::test]
+#[covers("SERVE-01", "WAKE-01")]
+async fn a_turn_in_the_background_is_watched_while_it_runs_and_nothing_waits_for_it() {
+    let (agent, model) = paced();
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let agent = agent.store(Arc::clone(&store)).build().unwrap();
+    let served = Served::of(Service::new(agent.clone()).store(store)).await;
+    let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    let instance = agent.instance("ada").await.unwrap();
+    instance.send("hello");
+    model.let_through(2);
+    let mut told = Vec::new();
+    while text_of(&told) != PIECES[..2].concat() {
+        told.extend(events(&mut watching, 1).await);
+    }
+    assert_eq!(served.get(&served.at("ada", "/decisions")).await, (200, json!([])));
+    assert_eq!(served.get(&served.at("ada", "/messages")).await.0, 200);
+    assert_eq!(served.client.delete(served.at("ada", "")).send().await.unwrap().status(), 409);
+    let running = instance.running().unwrap();
+    let cancel = served.at("ada", &format!("/turns/{running}/cancel"));
+    drop(instance);
+    assert_eq!(served.post(&cancel, &json!(null)).await, (200, json!({ "cancelled": true })));
+    while told.last().unwrap().json()["type"] != "turn" {
+        told.extend(events(&mut watching, 1).await);
+    }
+    assert_eq!(text_of(&told), PIECES[..2].concat());
+    assert_eq!(told.last().unwrap().json()["error"]["code"], "E_TURN_CANCELLED");
+    assert!(told.iter().all(|event| event.id.is_empty()), "they have no places");
 }
 
 #[tokio::test]

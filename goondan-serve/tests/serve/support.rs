@@ -40,7 +40,10 @@ impl Served {
         configure: impl FnOnce(Service) -> Service,
     ) -> Self {
         let agent = agent.store(Arc::clone(&store)).build().unwrap();
-        let service = configure(Service::new(agent).store(store));
+        Self::of(configure(Service::new(agent).store(store))).await
+    }
+
+    pub(crate) async fn of(service: Service) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = service.router();

@@ -109,6 +109,49 @@ const scenarios = {
     await page.getByText("<img src=x", { exact: false }).waitFor();
     assert.equal(await page.title(), "goondan", "what is written is no markup");
   },
+
+  async "the page of the server: two people in one conversation"() {
+    const [one, other] = [await open("/#key=both"), await open("/#key=both")];
+    await write(one, "hello");
+    await other.getByText("Hello, you.", { exact: true }).waitFor();
+    await write(one, "refund");
+    for (const page of [one, other]) await page.getByText("Pay the money back?").waitFor();
+    await other.getByRole("button", { name: "Approve" }).click();
+    for (const page of [one, other]) {
+      await page.getByText("It is done.", { exact: true }).waitFor();
+      assert.equal(await page.locator(".question").count(), 0);
+      assert.equal(await page.locator(".user").count(), 2);
+    }
+  },
+
+  async "the page of the server: a turn in the background"() {
+    const page = await open("/#key=planned");
+    await write(page, "later");
+    await page.getByText("It is done.", { exact: true }).waitFor();
+    await page.getByText("It rains", { exact: true }).waitFor();
+    await goOn();
+    await page.getByText("It rains in Lisbon.", { exact: true }).waitFor();
+    assert.equal(await page.getByText("in the background").count(), 0, "it was shown while it ran");
+    assert.equal(await page.locator(".user").count(), 2);
+  },
+
+  async "the page of the server: another conversation in the middle of an answer"() {
+    const page = await open("/#key=first");
+    await write(page, "slow");
+    await page.getByText("It rains", { exact: true }).waitFor();
+    const choose = async (key) => {
+      await page.getByLabel("Conversation").fill(key);
+      await page.getByLabel("Conversation").press("Enter");
+    };
+    await choose("second");
+    await write(page, "hello");
+    await page.getByText("Hello, you.", { exact: true }).waitFor();
+    assert.equal(await page.getByText("It rains", { exact: true }).count(), 0);
+    await goOn();
+    await choose("first");
+    await page.getByText("It rains in Lisbon.", { exact: true }).waitFor();
+    assert.equal(await page.locator(".user, .assistant").count(), 2);
+  },
 };
 
 try {

@@ -99,7 +99,7 @@ impl InputLines {
             _ => return,
         };
         // That standard output is closed shows when the turn is printed.
-        _ = answer::print_line(&update);
+        _ = answer::print_line(update.to_json());
     }
 
     /// Returns the line, unless it answers a live question.

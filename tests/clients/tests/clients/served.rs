@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::routing::post;
 use goondan::decision::Question;
+use goondan::event::AgentDelegate;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::store::{MemoryQueue, MemoryStore};
@@ -36,6 +37,7 @@ impl Model for Obedient {
         let answer = match texts.last().map(String::as_str) {
             Some("look") => call("shop__look"),
             Some("refund") => call("shop__refund"),
+            Some("later") => call("shop__later"),
             Some("found") => json!({ "text": "I have looked." }),
             Some("count") => json!({ "text": format!("{asked} answers before.") }),
             Some("file") => json!({ "text": "A picture." }),
@@ -64,13 +66,13 @@ impl Model for Obedient {
     }
 }
 
-struct Shop;
+struct Shop(ExtensionApi);
 
 #[goondan::extension(name = "shop")]
 impl Shop {
     #[init]
-    fn new() -> Self {
-        Self
+    fn new(api: ExtensionApi) -> Self {
+        Self(api)
     }
 
     /// Looks something up.
@@ -83,6 +85,13 @@ impl Shop {
     #[tool(effect = once)]
     async fn refund(&self) -> Result<String> {
         Ok("paid back".into())
+    }
+
+    /// Starts another turn of the conversation.
+    #[tool(effect = once)]
+    async fn later(&self) -> Result<String> {
+        self.0.events().delegate(AgentDelegate::new("assistant".parse()?, "slow"));
+        Ok("planned".into())
     }
 
     #[middleware(toolCall)]
