@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use goondan::Error;
-use goondan::agent::{BackgroundUpdate, Observer, Told, Wants};
+use goondan::agent::{BackgroundUpdate, Observer, Told, TurnUpdate, Wants};
 use goondan::event::{AgentDelegate, EventScope};
 use goondan::host::{Drained, Host, HostReload, OpenError, Source};
 use goondan::name::AgentName;
@@ -127,6 +127,18 @@ async fn files_that_change_are_read_again_and_open_conversations_continue() {
     bundle(directory.path(), &["one"], "old", None);
     let host = open(&directory).await.unwrap();
     let mut turns = host.background_turns();
+    let mut watched = host.background_turns().with_updates();
+    let watched = tokio::spawn(async move {
+        let mut pieces = Vec::new();
+        loop {
+            match watched.next().await {
+                BackgroundUpdate::Running(told) if matches!(told.update, TurnUpdate::Text { .. }) => pieces.push(told),
+                BackgroundUpdate::Running(_) => {}
+                BackgroundUpdate::Ended(ended) => return (pieces, ended),
+                other => panic!("{other:?}"),
+            }
+        }
+    });
     let mut outcomes = serve(&host);
     let instance = host.instance("one", "a").await.unwrap();
     assert_eq!(instance.run("go").await.unwrap().text(), "old");
@@ -142,6 +154,10 @@ async fn files_that_change_are_read_again_and_open_conversations_continue() {
     instance.events().delegate(event).await.unwrap();
     let BackgroundUpdate::Ended(turn) = timeout(LONG, turns.next()).await.unwrap() else { panic!("a turn was missed") };
     assert_eq!((turn.agent.as_str(), &*turn.outcome.as_ref().unwrap().text()), ("two", "new"));
+    let (pieces, ended) = timeout(LONG, watched).await.unwrap().unwrap();
+    assert_eq!((ended.input.id.clone(), pieces.len()), (turn.input.id.clone(), 1));
+    assert_eq!((&pieces[0].agent, &pieces[0].event), (&turn.agent, &turn.input.id));
+    assert!(matches!(&pieces[0].update, TurnUpdate::Text { text, .. } if text == "new"));
 
     // What is broken changes nothing.
     fs::write(directory.path().join("goondan.yaml"), "kind: Nothing\n").unwrap();

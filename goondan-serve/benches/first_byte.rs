@@ -84,22 +84,31 @@ async fn main() {
     println!("1,000 open streams, with their clients in this process: {} kB", resident() - before);
     both("with 1,000 open streams").await;
     drop(open);
+    for (answer, what) in [
+        (ScriptItem::say("word ".repeat(20_000)).pieces(NonZeroU32::MIN.saturating_add(19_999)), "20,000 pieces"),
+        (ScriptItem::say("x".repeat(4 << 20)), "one piece of 4 MB"),
+    ] {
+        let (bytes, held) = unread(&client, answer).await;
+        println!("1,000 who read nothing of an answer in {what}, a stream of {bytes} bytes: {held} kB");
+    }
+}
 
-    let model =
-        ScriptedModel::new([ScriptItem::say("word ".repeat(20_000)).pieces(NonZeroU32::MIN.saturating_add(19_999))]);
-    let long = serve(Service::new(Agent::builder("long").model(model).build().expect("an agent")).router()).await;
-    let turn = client.post(format!("{long}/v1/agents/long/instances/one/turns")).body(r#"{"input":"hello"}"#);
+/// Lets a thousand watch a turn and read nothing. Returns the bytes of its stream, and the memory that this takes.
+async fn unread(client: &Client, answer: ScriptItem) -> (usize, u64) {
+    let agent = Agent::builder("assistant").model(ScriptedModel::new([answer])).build().expect("an agent");
+    let url = serve(Service::new(agent).router()).await;
+    let turn = client.post(format!("{url}/v1/agents/assistant/instances/one/turns")).body(r#"{"input":"hello"}"#);
     let turn = turn.send().await.expect("an answer");
     let place = turn.headers()["location"].to_str().expect("a path").to_owned();
-    let whole = turn.bytes().await.expect("an answer").len();
+    let bytes = turn.bytes().await.expect("an answer").len();
     let before = resident();
     let mut watching = Vec::new();
     for _ in 0..1_000 {
-        let mut connection = TcpStream::connect(long.trim_start_matches("http://")).await.expect("a connection");
+        let mut connection = TcpStream::connect(url.trim_start_matches("http://")).await.expect("a connection");
         let request = format!("GET {place}/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
         connection.write_all(request.as_bytes()).await.expect("a request");
         watching.push(connection);
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    println!("1,000 who read nothing of a stream of {whole} bytes: {} kB", resident().saturating_sub(before));
+    (bytes, resident().saturating_sub(before))
 }

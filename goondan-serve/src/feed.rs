@@ -1,12 +1,11 @@
 //! All turns of a conversation, for those who watch it as a whole.
 
 use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use axum::body::Bytes;
 use axum::response::Response;
-use axum::response::sse::Event;
 use futures_util::stream::{BoxStream, StreamExt, unfold};
 use goondan_core::EventId;
 use goondan_lock::Lock;
@@ -17,7 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::AbortHandle;
 
 use crate::log::{Entry, Log};
-use crate::watch::{Places, event_of, events};
+use crate::sse::{self, Event};
 
 /// The most updates that wait for a watcher. One that reads more slowly is told how many it has missed.
 const WAITING: usize = 1024;
@@ -112,7 +111,7 @@ impl Feeds {
     /// Tells an update of a turn in the background.
     fn send_background(&self, instance: &InstanceId, event: &EventId, update: Update) {
         if self.watched.lock().contains_key(instance)
-            && let Some(entry) = Entry::new(0, update)
+            && let Some(entry) = Entry::without_place(update)
         {
             self.send(instance, &Fed { event: event.clone(), epoch: None, entry });
         }
@@ -181,7 +180,6 @@ impl Background {
 pub(crate) struct Begun {
     event: EventId,
     epoch: u32,
-    places: Places,
     /// `None` once it is told.
     log: Option<Arc<Log>>,
     /// The number that is told next.
@@ -195,18 +193,17 @@ impl Begun {
     /// Returns what the log has now from the number `from` on.
     pub(crate) fn new(event: EventId, log: Arc<Log>, from: u64) -> Self {
         let (epoch, until) = (log.epoch(), log.length());
-        let places = Places::new(&event, epoch);
-        Self { event, epoch, places, log: Some(log), next: from, until, read: VecDeque::new() }
+        Self { event, epoch, log: Some(log), next: from, until, read: VecDeque::new() }
     }
 
-    fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<Bytes> {
         if self.read.is_empty() {
             self.read.extend(self.log.as_ref()?.read(self.next).entries);
         }
         match self.read.pop_front().filter(|entry| entry.number < self.until) {
             Some(entry) => {
                 self.next = entry.number + 1;
-                Some(self.places.add(event_of(&entry.json), entry.number))
+                Some(entry.event)
             }
             None => {
                 (self.log, self.read) = (None, VecDeque::new());
@@ -222,26 +219,24 @@ impl Begun {
 
 /// Returns a stream of the updates of a turn that has begun, and of all that follow.
 pub(crate) fn stream(begun: Option<Begun>, feed: Feed) -> Response {
-    events(unfold((begun, feed), async |(mut begun, mut feed)| {
+    sse::response(unfold((begun, feed), async |(mut begun, mut feed)| {
         if let Some(event) = begun.as_mut().and_then(Begun::next) {
-            return Some((Ok::<_, Infallible>(event), (begun, feed)));
+            return Some((event, (begun, feed)));
         }
         loop {
-            let next = match feed.next().await? {
+            let event = match sse::within(feed.next()).await {
+                None => sse::comment(),
                 // It came between the beginning of the receiver and the look at the log.
-                Received::Update(fed) if begun.as_ref().is_some_and(|begun| begun.has_told(&fed)) => continue,
-                Received::Update(fed) => event(&fed),
-                Received::Missed(missed) => Event::default().event("missed").data(missed.to_string()),
+                Some(Some(Received::Update(fed))) if begun.as_ref().is_some_and(|begun| begun.has_told(&fed)) => {
+                    continue;
+                }
+                Some(Some(Received::Update(fed))) => fed.entry.event,
+                Some(Some(Received::Missed(missed))) => {
+                    Event::new(&missed.to_string()).field("event", "missed").bytes()
+                }
+                Some(None) => return None,
             };
-            return Some((Ok(next), (begun, feed)));
+            return Some((event, (begun, feed)));
         }
     }))
-}
-
-fn event(fed: &Fed) -> Event {
-    let event = event_of(&fed.entry.json);
-    match fed.epoch {
-        Some(epoch) => Places::new(&fed.event, epoch).add(event, fed.entry.number),
-        None => event,
-    }
 }

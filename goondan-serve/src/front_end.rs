@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::take;
 
-use axum::response::sse::Event;
+use axum::body::Bytes;
 use goondan_core::{
     Error, ErrorCode, FilePart, Message, MessageEvent, MessageId, ModelFinish, Part, Role, RuntimeEvent, Source,
     ToolCallId, ToolResultPart, Wait,
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::calls::{Calls, Ended};
 use crate::log::{End, Entry};
-use crate::watch::{Frames, event_of};
+use crate::sse::Event;
+use crate::watch::Frames;
 
 /// The protocol of a front end.
 pub(crate) trait FrontEnd: Send + 'static {
@@ -24,7 +25,7 @@ pub(crate) trait FrontEnd: Send + 'static {
     fn tell(&mut self, told: Told<'_>, events: &mut Vec<Value>);
 
     /// Returns the last event of a stream, if there is one.
-    fn last(&self) -> Option<Event> {
+    fn last(&self) -> Option<Bytes> {
         None
     }
 }
@@ -373,13 +374,13 @@ impl<F: FrontEnd> Teller<F> {
 }
 
 impl<F: FrontEnd> Frames for Teller<F> {
-    fn update(&mut self, entry: &Entry) -> Vec<Event> {
+    fn update(&mut self, entry: &Entry) -> Vec<Bytes> {
         let mut events = Vec::new();
         self.next(&entry.update, &mut events);
-        events.iter().map(|event| event_of(&event.to_string())).collect()
+        events.iter().map(|event| Event::new(&event.to_string()).bytes()).collect()
     }
 
-    fn end(&mut self, end: &End) -> Vec<Event> {
+    fn end(&mut self, end: &End) -> Vec<Bytes> {
         let mut events = Vec::new();
         match end {
             End::Turn(_) => {}
@@ -389,6 +390,6 @@ impl<F: FrontEnd> Frames for Teller<F> {
                 self.failed(&Error::new(ErrorCode::SERVE_DRAINING, message), &mut events);
             }
         }
-        events.iter().map(|event| event_of(&event.to_string())).chain(self.front_end.last()).collect()
+        events.iter().map(|event| Event::new(&event.to_string()).bytes()).chain(self.front_end.last()).collect()
     }
 }

@@ -12,6 +12,7 @@
 //! - `tokens`: who may use a service
 //! - `problem`: errors as HTTP says them
 //! - `agents`: the agents that are served
+//! - `sse`: server-sent events
 //! - `log`: the updates of a turn
 //! - `watch`: a log as server-sent events
 //! - `feed`: all turns of a conversation
@@ -55,6 +56,7 @@ mod queue;
 mod router;
 mod schemas;
 mod service;
+mod sse;
 mod tokens;
 mod turns;
 mod ui;

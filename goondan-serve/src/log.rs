@@ -4,10 +4,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use goondan_core::{AgentName, Error, InstanceKey, MessageEvent, Role};
+use axum::body::Bytes;
+use goondan_core::{AgentName, Error, EventId, InstanceKey, MessageEvent, Role};
 use goondan_lock::Lock;
 use goondan_wire::{TurnEnd, Update};
 use tokio::sync::watch;
+
+use crate::sse::Event;
 
 /// The most updates that are read at once. What a watcher has read and its client has not is in memory.
 const AT_ONCE: usize = 64;
@@ -16,6 +19,8 @@ const AT_ONCE: usize = 64;
 pub(crate) struct Log {
     /// Another one for each log, so that places in the log of an earlier process are known as such.
     epoch: u32,
+    /// The place of an update but for its number. `None` for a turn whose id has no place in a line.
+    places: Option<String>,
     state: Lock<State>,
     changed: watch::Sender<()>,
 }
@@ -35,8 +40,8 @@ struct State {
 pub(crate) struct Entry {
     pub(crate) number: u64,
     pub(crate) update: Arc<Update>,
-    /// Its JSON.
-    pub(crate) json: Arc<str>,
+    /// The event that tells it in the native interface.
+    pub(crate) event: Bytes,
 }
 
 /// The end of a log.
@@ -57,25 +62,33 @@ pub(crate) struct Read {
 }
 
 impl Entry {
-    pub(crate) fn new(number: u64, update: Update) -> Option<Self> {
-        match update.to_json() {
-            Ok(json) => Some(Self { number, update: Arc::new(update), json: json.into() }),
-            Err(error) => {
-                tracing::error!("an update of a turn has no JSON: {error}");
-                None
-            }
+    /// Returns an update that is in no log.
+    pub(crate) fn without_place(update: Update) -> Option<Self> {
+        let event = event_of(&update)?.bytes();
+        Some(Self { number: 0, update: Arc::new(update), event })
+    }
+}
+
+fn event_of(update: &Update) -> Option<Event> {
+    match update.to_json() {
+        Ok(json) => Some(Event::new(&json)),
+        Err(error) => {
+            tracing::error!("an update of a turn has no JSON: {error}");
+            None
         }
     }
 }
 
 impl Log {
-    pub(crate) fn new(epoch: u32) -> Self {
-        Self { epoch, state: Lock::default(), changed: watch::Sender::new(()) }
+    pub(crate) fn new(turn: &EventId, epoch: u32) -> Self {
+        let is_line = !turn.as_str().contains(['\n', '\r', '\0']);
+        let places = is_line.then(|| format!("{turn}:{epoch:x}:"));
+        Self { epoch, places, state: Lock::default(), changed: watch::Sender::new(()) }
     }
 
     /// Returns a log that has the end alone.
-    pub(crate) fn ended_with(epoch: u32, end: TurnEnd) -> Self {
-        let log = Self::new(epoch);
+    pub(crate) fn ended_with(turn: &EventId, epoch: u32, end: TurnEnd) -> Self {
+        let log = Self::new(turn, epoch);
         log.push(Update::Turn(Box::new(end.clone())), usize::MAX);
         log.end(End::Turn(Arc::new(end)));
         log
@@ -93,11 +106,15 @@ impl Log {
     /// Adds an update, and returns it with its number. Once the log has more than `most` bytes, pieces are left out
     /// that a message has whole.
     pub(crate) fn push(&self, update: Update, most: usize) -> Option<Entry> {
-        let mut entry = Entry::new(0, update)?;
+        let (mut event, update) = (event_of(&update)?, Arc::new(update));
         let mut state = self.state.lock();
-        entry.number = state.next;
+        let number = state.next;
+        if let Some(before) = &self.places {
+            event = event.field("id", &[before.as_str(), &number.to_string()].concat());
+        }
+        let entry = Entry { number, update, event: event.bytes() };
         state.next += 1;
-        state.bytes += entry.json.len();
+        state.bytes += entry.event.len();
         state.has_new_answer |= is_answer(told_in(&entry.update).1);
         state.entries.push(entry.clone());
         if state.bytes > most && std::mem::take(&mut state.has_new_answer) {
@@ -179,7 +196,7 @@ impl State {
         });
         let mut has_message: Vec<_> = has_message.collect();
         self.entries.retain(|_| has_message.pop() == Some(false));
-        self.bytes = self.entries.iter().map(|entry| entry.json.len()).sum();
+        self.bytes = self.entries.iter().map(|entry| entry.event.len()).sum();
     }
 }
 
@@ -231,7 +248,7 @@ mod tests {
     /// D-40.
     #[test]
     fn the_answer_of_a_turn_is_in_place_of_its_own_pieces_alone() {
-        let log = Log::new(0);
+        let log = Log::new(&"e".into(), 0);
         let updates = [child("a", piece()), child("b", piece()), piece(), child("a", child("c", piece()))];
         updates.into_iter().for_each(|update| _ = log.push(update, 500));
         let numbers = || log.read(0).entries.iter().map(|entry| entry.number).collect::<Vec<_>>();

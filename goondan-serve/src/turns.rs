@@ -247,7 +247,7 @@ impl Turns {
             known.waiting.extend(waited.map(|principal| (id.clone(), principal)));
             return Err(problem);
         }
-        let log = Arc::new(Log::new(fresh()));
+        let log = Arc::new(Log::new(&id.event, fresh()));
         known.ended.remove(id);
         let turn = Turn { log: Arc::clone(&log), digest, principal, task: None };
         if let Some(earlier) = known.running.insert(id.clone(), turn) {
@@ -305,7 +305,7 @@ impl Turns {
         if let Some(turn) = known.get(id) {
             return Arc::clone(&turn.log);
         }
-        let log = Arc::new(Log::ended_with(fresh(), end));
+        let log = Arc::new(Log::ended_with(&id.event, fresh(), end));
         known.ended.add(id.clone(), Turn { log: Arc::clone(&log), digest: None, principal: None, task: None });
         self.begun.send_replace(());
         log

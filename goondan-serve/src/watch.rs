@@ -2,30 +2,24 @@
 // SERVE-01
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::http::{HeaderName, HeaderValue};
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream::{Stream, unfold};
+use axum::body::Bytes;
+use axum::response::Response;
+use futures_util::stream::unfold;
 use goondan_core::EventId;
-use goondan_core::host::secret::mask;
 
 use crate::log::{End, Entry, Log};
 use crate::problem::{Problem, Result};
-
-/// The time without an event after which a comment is sent, so that proxies keep the connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+use crate::sse::{self, Event};
 
 /// Makes events of the log of a turn.
 pub(crate) trait Frames: Send + 'static {
     /// Returns the events of an update.
-    fn update(&mut self, entry: &Entry) -> Vec<Event>;
+    fn update(&mut self, entry: &Entry) -> Vec<Bytes>;
 
     /// Returns the events of the end.
-    fn end(&mut self, end: &End) -> Vec<Event>;
+    fn end(&mut self, end: &End) -> Vec<Bytes>;
 }
 
 /// Returns a response that streams the log from the number `from` on, and is complete when the turn is.
@@ -40,7 +34,7 @@ pub(crate) fn stream_with(log: Arc<Log>, from: u64, frames: impl Frames, held: i
         changes: tokio::sync::watch::Receiver<()>,
         next: u64,
         frames: F,
-        events: VecDeque<Event>,
+        events: VecDeque<Bytes>,
         is_over: bool,
         _held: H,
     }
@@ -49,7 +43,7 @@ pub(crate) fn stream_with(log: Arc<Log>, from: u64, frames: impl Frames, held: i
     let events = unfold(watcher, |mut watcher| async move {
         loop {
             if let Some(event) = watcher.events.pop_front() {
-                return Some((Ok::<_, Infallible>(event), watcher));
+                return Some((event, watcher));
             }
             if watcher.is_over {
                 return None;
@@ -63,47 +57,16 @@ pub(crate) fn stream_with(log: Arc<Log>, from: u64, frames: impl Frames, held: i
             if let Some(end) = read.end {
                 watcher.events.extend(watcher.frames.end(&end));
                 watcher.is_over = true;
-            } else if read.entries.is_empty() && watcher.changes.changed().await.is_err() {
-                return None;
+            } else if read.entries.is_empty() {
+                match sse::within(watcher.changes.changed()).await {
+                    Some(Ok(())) => {}
+                    Some(Err(_)) => return None,
+                    None => return Some((sse::comment(), watcher)),
+                }
             }
         }
     });
-    self::events(events)
-}
-
-/// Returns a response that streams events.
-pub(crate) fn events(events: impl Stream<Item = std::result::Result<Event, Infallible>> + Send + 'static) -> Response {
-    let mut response = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response();
-    // nginx would hold the events back.
-    response.headers_mut().insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
-}
-
-/// Returns an event with this JSON. Secrets in it are masked, as they are on a terminal.
-// MASK-01
-pub(crate) fn event_of(json: &str) -> Event {
-    Event::default().data(mask(json))
-}
-
-/// The places in the log of a turn, as the ids of events.
-pub(crate) struct Places {
-    /// What comes before the number. `None` for a turn whose id has no place in a line.
-    before: Option<String>,
-}
-
-impl Places {
-    pub(crate) fn new(turn: &EventId, epoch: u32) -> Self {
-        let is_line = !turn.as_str().contains(['\n', '\r', '\0']);
-        Self { before: is_line.then(|| format!("{turn}:{epoch:x}:")) }
-    }
-
-    /// Adds a place to an event.
-    pub(crate) fn add(&self, event: Event, number: u64) -> Event {
-        match &self.before {
-            Some(before) => event.id(format!("{before}{number}")),
-            None => event,
-        }
-    }
+    sse::response(events)
 }
 
 /// The events of the native interface: an update each, as `goondan-wire` has it.
@@ -112,13 +75,11 @@ pub(crate) struct Native {
     epoch: u32,
     /// The number of updates in the log.
     length: u64,
-    places: Places,
 }
 
 impl Native {
     pub(crate) fn new(event: &EventId, log: &Log) -> Self {
-        let (epoch, length) = (log.epoch(), log.length());
-        Self { event: event.clone(), epoch, length, places: Places::new(event, epoch) }
+        Self { event: event.clone(), epoch: log.epoch(), length: log.length() }
     }
 
     /// Returns the number that a reader continues with who has read up to `last`. A place in the log of an earlier
@@ -142,14 +103,14 @@ impl Native {
 }
 
 impl Frames for Native {
-    fn update(&mut self, entry: &Entry) -> Vec<Event> {
-        vec![self.places.add(event_of(&entry.json), entry.number)]
+    fn update(&mut self, entry: &Entry) -> Vec<Bytes> {
+        vec![entry.event.clone()]
     }
 
-    fn end(&mut self, end: &End) -> Vec<Event> {
+    fn end(&mut self, end: &End) -> Vec<Bytes> {
         match end {
             End::Turn(_) | End::Refused(_) => Vec::new(),
-            End::Handover => vec![Event::default().event("handover").data("{}")],
+            End::Handover => vec![Event::new("{}").field("event", "handover").bytes()],
         }
     }
 }

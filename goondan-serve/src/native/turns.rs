@@ -205,7 +205,7 @@ pub(crate) async fn watch(
     let log = match service.begun(&id).await {
         Some(log) => log,
         // Of a turn that has ended long ago, there is the end.
-        None => Arc::new(Log::ended_with(0, stored(&service, &id).await?)),
+        None => Arc::new(Log::ended_with(&id.event, 0, stored(&service, &id).await?)),
     };
     let frames = Native::new(&id.event, &log);
     let from = frames.after(last)?;

@@ -1,12 +1,13 @@
 //! The chunks of AI SDK UI.
 
-use axum::response::sse::Event;
+use axum::body::Bytes;
 use goondan_core::{EventId, FinishReason, ModelFinish, ToolOutput, Wait};
 use goondan_wire::TurnEnd;
 use serde_json::{Value, json};
 
 use crate::calls::Ended;
 use crate::front_end::{FrontEnd, Kind, Streamed, Told};
+use crate::sse::Event;
 
 /// A page, which is told of one message.
 pub(super) struct Page {
@@ -66,8 +67,8 @@ impl FrontEnd for Page {
         }
     }
 
-    fn last(&self) -> Option<Event> {
-        Some(Event::default().data("[DONE]"))
+    fn last(&self) -> Option<Bytes> {
+        Some(Event::new("[DONE]").bytes())
     }
 }
 

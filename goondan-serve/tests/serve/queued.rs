@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use goondan::decision::Question;
+use goondan::agent::LiveUpdate;
+use goondan::decision::{Decision, Question};
 use goondan::event::AgentDelegate;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::store::{FileStore, InstanceId, MemoryQueue, MemoryStore, Opened, Store};
 use goondan::{Agent, BoxFuture, json};
 use goondan_covers::covers;
-use goondan_serve::{Limits, Service};
+use goondan_serve::{Limits, Service, Tokens};
 use tempfile::TempDir;
 
 use crate::support::{PIECES, Sent, Served, events, hello, paced, text_of};
@@ -161,6 +162,32 @@ async fn a_live_question_is_told_and_answered_while_the_turn_runs() {
     assert!(whole.iter().any(|event| event.json()["type"] == "gone"));
     told.extend(events(&mut response, usize::MAX).await);
     assert_eq!(told, whole, "all who watch are told the same");
+}
+
+#[tokio::test]
+#[covers("ASK-04", "SERVE-03")]
+async fn the_answer_to_a_live_question_has_its_principal() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let agent = busy([ScriptItem::call("busy__ask", json!({})), ScriptItem::say("Heads.")]);
+    let agent = agent.store(Arc::clone(&store)).build().unwrap();
+    let mut questions = agent.subscribe_questions();
+    // Of `one`.
+    let tokens = Tokens::parse("ada: 7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed\n").unwrap();
+    let served = Served::of(Service::new(agent).store(store).tokens(tokens)).await;
+    let post = async |path: &str, body: goondan::Value| {
+        let request = served.client.post(served.at("ada:x", path)).header("authorization", "Bearer one");
+        request.body(body.to_string()).send().await.unwrap()
+    };
+    let mut turn = post("/turns", hello()).await;
+    let LiveUpdate::Asked(question) = questions.next().await else { panic!("nothing was asked before") };
+    let call = question.wait().call.clone();
+    let mut decided = post("/decisions", json!([{ "call": call, "value": "heads" }])).await;
+    let whole = events(&mut turn, usize::MAX).await;
+    assert_eq!(events(&mut decided, usize::MAX).await, whole);
+    assert_eq!(whole.last().unwrap().json()["response"], "Heads.");
+    let second = question.decide(Decision::new(call, "tails")).unwrap_err();
+    assert_eq!(second.code().as_str(), "E_DECISION_TAKEN");
+    assert!(second.message().contains("approved by user `ada`"), "{second}");
 }
 
 #[tokio::test]
