@@ -240,3 +240,24 @@ pub(crate) fn stream(begun: Option<Begun>, feed: Feed) -> Response {
         }
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_begun_is_told_up_to_the_first_update_of_the_feed() {
+        let (event, log) = (EventId::from("e"), Arc::new(Log::new(&"e".into(), 7)));
+        let gone = |number: u32| Update::Gone { id: format!("{number}").into() };
+        let mut pushed: Vec<_> = (0..200).filter_map(|number| log.push(gone(number), usize::MAX)).collect();
+        let mut begun = Begun::new(event.clone(), Arc::clone(&log), 3);
+        let later = log.push(gone(200), usize::MAX);
+        let told: Vec<_> = std::iter::from_fn(|| begun.next()).collect();
+        assert!(told.iter().eq(pushed[3..].iter().map(|entry| &entry.event)));
+        assert_eq!(Arc::strong_count(&log), 1, "a log that is told is not kept");
+        pushed.extend(later);
+        let is_told = |entry: Entry| begun.has_told(&Fed { event: event.clone(), epoch: Some(7), entry });
+        let is_told: Vec<_> = pushed.into_iter().map(is_told).collect();
+        assert_eq!(is_told, [[true; 200].as_slice(), &[false]].concat());
+    }
+}

@@ -261,4 +261,21 @@ mod tests {
         log.push(child("a", child("c", answer())), 500);
         assert_eq!(numbers(), [1, 4, 5, 6, 7]);
     }
+
+    #[test]
+    fn a_log_is_read_in_parts_and_its_events_are_shared() {
+        let log = Log::new(&"e".into(), 0);
+        (0..200).for_each(|_| _ = log.push(piece(), usize::MAX));
+        log.end(End::Handover);
+        let (mut numbers, mut lengths) = (Vec::new(), Vec::new());
+        while numbers.len() < 200 {
+            let (read, again) = (log.read(numbers.len() as u64), log.read(numbers.len() as u64));
+            let shared = read.entries.iter().zip(&again.entries);
+            assert!(shared.into_iter().all(|(one, other)| one.event.as_ptr() == other.event.as_ptr()));
+            lengths.push((read.entries.len(), read.end.is_some()));
+            numbers.extend(read.entries.iter().map(|entry| entry.number));
+        }
+        assert!(numbers.into_iter().eq(0..200));
+        assert_eq!(lengths, [(AT_ONCE, false), (AT_ONCE, false), (AT_ONCE, false), (200 - 3 * AT_ONCE, true)]);
+    }
 }

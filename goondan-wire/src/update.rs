@@ -149,7 +149,7 @@ impl Update {
     /// Returns the update as JSON, in one line.
     ///
     /// # Errors
-    /// When a member has no JSON, such as a map of a tool whose keys are no strings.
+    /// As [`serde_json::to_string`].
     // One instance for all who write updates, in a crate that is optimized for speed.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)

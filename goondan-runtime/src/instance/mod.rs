@@ -488,17 +488,19 @@ impl Instance {
         event.check_input()?;
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
-        let told = agent.background.has_subscribers().then(|| event.clone());
+        let input = event.clone();
         let outcome = match agent.background.wants_updates() {
             true => {
-                let id = event.id.clone();
                 let run = |waiter| Box::pin(conversation.run(slot, event, waiter)) as _;
-                Box::pin(agent.background.tell_updates((&slot.id, &id), waiter, run)).await
+                Box::pin(agent.background.tell_updates((&slot.id, &input.id), waiter, run)).await
             }
             false => conversation.run(slot, event, waiter).await,
         };
         slot.turn_is_over(agent, &mut conversation);
-        let Some(input) = told else { return outcome.map(|result| Answer::of(&result)) };
+        // One who subscribed while it ran is told, too.
+        if !agent.background.has_subscribers() {
+            return outcome.map(|result| Answer::of(&result));
+        }
         // Under the conversation lock, so that the turns of a conversation are told in their order.
         agent.background.tell(&slot.id, input, outcome)
     }

@@ -249,6 +249,23 @@ async fn a_turn_in_the_background_is_watched_while_it_runs_and_nothing_waits_for
 }
 
 #[tokio::test]
+#[covers("SERVE-01", "WAKE-01")]
+async fn a_turn_in_the_background_that_ran_before_is_told_when_it_has_ended() {
+    let (agent, model) = paced();
+    let agent = agent.build().unwrap();
+    let served = Served::of(Service::new(agent.clone())).await;
+    let instance = agent.instance("ada").await.unwrap();
+    instance.send("hello");
+    while instance.running().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let mut watching = served.client.get(served.at("ada", "/events")).send().await.unwrap();
+    model.let_through(PIECES.len());
+    let told = events(&mut watching, 1).await;
+    assert_eq!((told.len(), &told[0].json()["response"]), (1, &json!(PIECES.concat())));
+}
+
+#[tokio::test]
 #[covers("SERVE-01")]
 async fn one_who_comes_later_watches_from_the_beginning_of_the_turn() {
     let (agent, model) = paced();
