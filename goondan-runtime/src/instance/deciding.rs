@@ -6,7 +6,9 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use goondan_core::{AgentEvent, AskedQuestion, Decision, Error, ErrorCode, LiveWait, Result, TurnResult, Wait};
+use goondan_core::{
+    AgentEvent, AskedQuestion, BoxFuture, Decision, Error, ErrorCode, LiveWait, Result, TurnResult, Wait,
+};
 
 use super::slot::ConversationLock;
 use super::{HandleInner, Instance, Waiter};
@@ -90,14 +92,21 @@ impl Instance {
     /// Then nothing has changed. When the turn goes on, as [`Instance::run`].
     // ASK-01, ASK-02
     pub async fn decide(&self, decisions: impl IntoIterator<Item = Decision>) -> Result<TurnResult> {
-        let decisions = decidable(decisions)?;
-        self.decide_locked(self.inner.slot.lock().await, decisions, Waiter::default()).await
+        self.decide_all(decidable(decisions)?).await
+    }
+
+    fn decide_all(&self, decisions: Vec<Decision>) -> BoxFuture<'_, Result<TurnResult>> {
+        Box::pin(async move { self.decide_locked(self.inner.slot.lock().await, decisions, Waiter::default()).await })
     }
 
     /// Takes decisions like [`Instance::decide`], and streams the updates of the turn when it goes on.
     // ASK-01
     pub fn decide_stream(&self, decisions: impl IntoIterator<Item = Decision>) -> TurnStream {
-        let (instance, decisions) = (self.clone(), decidable(decisions));
+        self.stream_decided(decidable(decisions))
+    }
+
+    fn stream_decided(&self, decisions: Result<Vec<Decision>>) -> TurnStream {
+        let instance = self.clone();
         let promised = self.inner.slot.promise_turn();
         let [running, open] = [Arc::clone(&self.inner.slot), Arc::clone(&self.inner.slot)];
         let cancel = Cancel {

@@ -6,6 +6,7 @@ mod deciding;
 mod delegate;
 mod events;
 mod idle;
+mod running;
 mod shared;
 mod slot;
 mod waiting;
@@ -14,12 +15,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
 
-use goondan_core::host::AgentEventExt;
 use goondan_core::{
-    AgentEvent, AnswerFormat, BoxFuture, Error, ErrorCode, EventId, ExtensionName, InstanceKey, LayerInfo, Message,
-    MiddlewareKind, ModelInfo, Result, ToolCatalog, TurnId, TurnResult,
+    AgentEvent, AnswerFormat, BoxFuture, EventId, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind,
+    ModelInfo, Result, ToolCatalog, TurnId, TurnResult,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -27,18 +26,15 @@ use serde_json::Value;
 
 use crate::bus::Listeners;
 use crate::live::{Asker, Spent};
-use crate::ports::router::AgentReply;
 use crate::ports::store::EventDigest;
-use crate::turn::{Back, Cancel, Rewound, TurnStream};
+use crate::turn::{Back, Rewound, TurnStream};
 use crate::updates::UpdateSender;
-use background::{Answer, Pending};
 pub use background::{BackgroundTurn, BackgroundTurnUpdate, BackgroundTurns, BackgroundUpdate};
 use conversation::View;
 pub use events::InstanceEvents;
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock};
 pub(super) use slot::{InstanceSlot, task_failed};
-use waiting::Waiting;
 
 /// A handle to one conversation of an agent, returned by [`Agent::instance`](crate::Agent::instance). Clones are the
 /// same instance.
@@ -177,12 +173,7 @@ impl Instance {
     /// tries again.
     // F-TURN, D-16, ONCE-01, RESUME-01
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
-        let event = event.into();
-        // Before it waits in the queue: a refused event is not dropped with this future.
-        if let Err(error) = event.check_depth() {
-            return Err(event.refuse(error));
-        }
-        self.run_locked(self.inner.slot.lock().await, event, Waiter::default()).await
+        self.run_event(event.into()).await
     }
 
     /// Handles one input event like [`Instance::run`], and returns its answer as a value of the type `T`.
@@ -274,13 +265,7 @@ impl Instance {
     /// As [`Instance::run`].
     // STEER-01, D-46
     pub fn steer(&self, event: impl Into<AgentEvent>) -> BoxFuture<'static, Result<TurnResult>> {
-        let (instance, event) = (self.clone(), steerable(event.into()));
-        let waiting = event.as_ref().ok().map(|event| instance.wait_for_step(event));
-        Box::pin(async move {
-            let lock = instance.inner.slot.lock().await;
-            drop(waiting);
-            instance.run_locked(lock, event?, Waiter::default()).await
-        })
+        self.steer_event(event.into())
     }
 
     /// Handles one input event like [`Instance::steer`], and streams the updates of its turn, if it has one of its
@@ -288,34 +273,7 @@ impl Instance {
     /// stream of that turn.
     // STEER-01, D-46
     pub fn steer_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
-        let event = event.into();
-        let waiting = steerable(event.clone()).ok().map(|event| self.wait_for_step(&event));
-        self.stream(event, waiting)
-    }
-
-    /// Lets the next step of the turn that runs take the input of an event.
-    fn wait_for_step(&self, event: &AgentEvent) -> Waiting {
-        Waiting::new(Arc::clone(&self.inner.slot), event.clone())
-    }
-
-    fn stream(&self, event: AgentEvent, waiting: Option<Waiting>) -> TurnStream {
-        let cancels = (Arc::clone(&self.inner.slot), event.id.clone());
-        let (instance, event) = (self.clone(), checked(event));
-        // The turn begins when the stream is first polled: until then the conversation must not become idle.
-        let promised = instance.inner.slot.promise_turn();
-        let slot = Arc::clone(&cancels.0);
-        let cancel = Cancel {
-            running: Box::new(move || slot.cancel_turn()),
-            open: Box::pin(async move { cancels.0.cancel(&cancels.1).await }),
-        };
-        TurnStream::new(cancel, |updates| {
-            Box::pin(async move {
-                let _promised = promised;
-                let lock = instance.inner.slot.lock().await;
-                drop(waiting);
-                instance.run_locked(lock, event?, Waiter::of(updates)).await
-            })
-        })
+        self.steer_event_stream(event.into())
     }
 
     /// Cancels the turn that answers `event`: it ends now. The part of an answer that the model had said is kept, and
@@ -364,10 +322,16 @@ impl Instance {
     /// As [`Instance::messages`]; `E_STORE_…` when the turn could not be stored.
     // RESUME-01
     pub async fn abandon(&self) -> Result<()> {
-        let mut open = self.open(self.inner.slot.lock().await).await?;
-        let abandoned = open.abandon().await;
-        self.inner.slot.turn_is_over(&self.inner.agent, &mut open);
-        abandoned
+        self.abandon_open().await
+    }
+
+    fn abandon_open(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut open = self.open(self.inner.slot.lock().await).await?;
+            let abandoned = open.abandon().await;
+            self.inner.slot.turn_is_over(&self.inner.agent, &mut open);
+            abandoned
+        })
     }
 
     /// Takes the conversation back to the end of the turn `to`: the messages of later turns are removed, in a turn of
@@ -401,7 +365,11 @@ impl Instance {
     /// earliest turn that is possible. As [`Instance::messages`]; `E_STORE_…` when the turn could not be stored.
     // BACK-01
     pub async fn rewind(&self, to: &TurnId) -> Result<Rewound> {
-        self.open(self.inner.slot.lock().await).await?.rewind(&self.inner.slot, Back::To(to)).await
+        self.take_back(Back::To(to)).await
+    }
+
+    fn take_back<'a>(&'a self, back: Back<'a>) -> BoxFuture<'a, Result<Rewound>> {
+        Box::pin(async move { self.open(self.inner.slot.lock().await).await?.rewind(&self.inner.slot, back).await })
     }
 
     /// Takes the newest turn back, as [`Instance::rewind`] to the turn before it does. Nothing is taken back if the
@@ -411,34 +379,13 @@ impl Instance {
     /// As [`Instance::rewind`].
     // BACK-01
     pub async fn undo(&self) -> Result<Rewound> {
-        self.open(self.inner.slot.lock().await).await?.rewind(&self.inner.slot, Back::One).await
+        self.take_back(Back::One).await
     }
 
     /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged;
     /// [`Agent::subscribe_turns`](crate::Agent::subscribe_turns) returns the results.
     pub fn send(&self, event: impl Into<AgentEvent>) {
-        let (instance, event) = (self.clone(), checked(event.into()));
-        let pending = Pending::begin(&self.inner.agent.background);
-        // The first poll takes the position in the queue.
-        let mut lock = Box::pin(instance.inner.slot.lock());
-        let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(locked) => Some(locked),
-            Poll::Pending => None,
-        };
-        tokio::spawn(async move {
-            let locked = match locked {
-                Some(locked) => locked,
-                None => lock.await,
-            };
-            let outcome = match event {
-                Ok(event) => instance.run_in_background(locked, event, Waiter::default()).await.map(drop),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = outcome {
-                tracing::error!(instance = %instance.inner.slot.id, "a sent event failed: {}", error.report());
-            }
-            drop(pending);
-        });
+        self.send_event(event.into());
     }
 
     /// Returns the messages of the conversation, oldest first. Waits for turns that run or were queued earlier.
@@ -472,54 +419,6 @@ impl Instance {
         Ok(self.view().await?.services.bus.clone())
     }
 
-    async fn run_locked(&self, lock: ConversationLock, event: AgentEvent, waiter: Waiter) -> Result<TurnResult> {
-        // Before the conversation is opened, so that nothing is written.
-        event.check_input()?;
-        let HandleInner { agent, slot, .. } = &*self.inner;
-        let mut conversation = self.open(lock).await?;
-        let outcome = conversation.run(slot, event, waiter).await;
-        // Under the conversation lock, so that the idle task does not check before.
-        slot.turn_is_over(agent, &mut conversation);
-        outcome
-    }
-
-    /// Handles an input event whose result is not returned to the program, and tells the subscribers of the agent.
-    async fn run_in_background(&self, lock: ConversationLock, event: AgentEvent, waiter: Waiter) -> Result<Answer> {
-        event.check_input()?;
-        let HandleInner { agent, slot, .. } = &*self.inner;
-        let mut conversation = self.open(lock).await?;
-        let input = event.clone();
-        let outcome = match agent.background.wants_updates() {
-            true => {
-                let run = |waiter| Box::pin(conversation.run(slot, event, waiter)) as _;
-                Box::pin(agent.background.tell_updates((&slot.id, &input.id), waiter, run)).await
-            }
-            false => conversation.run(slot, event, waiter).await,
-        };
-        slot.turn_is_over(agent, &mut conversation);
-        // One who subscribed while it ran is told, too.
-        if !agent.background.has_subscribers() {
-            return outcome.map(|result| Answer::of(&result));
-        }
-        // Under the conversation lock, so that the turns of a conversation are told in their order.
-        agent.background.tell(&slot.id, input, outcome)
-    }
-
-    /// Handles an input event of another agent, or a delegated one, as [`Instance::run`] does. Returns its answer.
-    ///
-    /// # Errors
-    /// `AGENT_SUSPENDED` when the turn waits for a decision.
-    async fn answer(&self, event: AgentEvent, waiter: Waiter) -> Result<AgentReply> {
-        let _pending = Pending::begin(&self.inner.agent.background);
-        let event = checked(event)?;
-        match self.run_in_background(self.inner.slot.lock().await, event, waiter).await {
-            Ok(Answer::Reply(reply)) => Ok(reply),
-            Ok(Answer::Suspended(error)) => Err(self.agent_suspended(&error)),
-            Err(error) if *error.code() == ErrorCode::INSTANCE_SUSPENDED => Err(self.agent_suspended(&error)),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Opens the conversation unless it is open.
     async fn open(&self, lock: ConversationLock) -> Result<OpenLock> {
         let HandleInner { agent, slot, .. } = &*self.inner;
@@ -541,25 +440,6 @@ impl Instance {
             None => Ok(self.open(self.inner.slot.lock().await).await?.view()),
         }
     }
-}
-
-/// Returns the event, unless a value in it is too deep.
-fn checked(event: AgentEvent) -> Result<AgentEvent> {
-    match event.check_depth() {
-        Ok(()) => Ok(event),
-        Err(error) => Err(event.refuse(error)),
-    }
-}
-
-/// Returns the event, unless it cannot be the input of a turn.
-fn steerable(event: AgentEvent) -> Result<AgentEvent> {
-    let event = checked(event)?;
-    event.check_input()?;
-    if event.answer.is_some() {
-        return Err(Error::new(ErrorCode::INPUT, "an input that joins a turn cannot expect a value")
-            .suggest("use `run_as`, which starts a turn of its own"));
-    }
-    Ok(event)
 }
 
 impl fmt::Debug for Instance {

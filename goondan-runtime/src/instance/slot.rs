@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::host::panic::message;
-use goondan_core::{Error, ErrorCode, EventId, Result, Timestamp, TurnInfo};
+use goondan_core::{BoxFuture, Error, ErrorCode, EventId, Result, Timestamp, TurnInfo};
 use goondan_lock::Lock;
 use tokio::runtime::Handle;
 use tokio::sync::futures::Notified;
@@ -181,42 +181,47 @@ impl InstanceSlot {
             lock = self.close_lost(lock).await?;
         }
         if lock.is_none() {
-            let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
-            lock = run_to_end(async move {
-                let opened = OpenConversation::open(Arc::clone(&agent), &slot, &keep_alive.inner.listeners).await?;
-                let (view, runtime) = (opened.view(), Handle::current());
-                let services = Arc::clone(&view.services);
-                slot.status.lock().phase = Phase::Open { view, saving: Saving::Idle, runtime };
-                *lock = Some(Box::new(opened));
-                if services.states.have_changed() {
-                    // Set by a task of an extension after the opening stored the state.
-                    Arc::clone(&slot).store_later();
-                }
-                slot.touch(&agent);
-                if let Some(expires) = lock.as_mut().and_then(|open| open.start_timer()) {
-                    slot.expire_at(expires);
-                }
-                Ok(lock)
-            })
-            .await?;
+            lock = self.open_new(agent, keep_alive, lock).await?;
         }
         OwnedMutexGuard::try_map(lock, |open| open.as_deref_mut()).map_err(|_| self.closed_error())
+    }
+
+    /// Opens the conversation.
+    // In a box, as other functions here that are large: see `Instance::run`.
+    fn open_new(
+        self: &Arc<Self>,
+        agent: &Arc<AgentInner>,
+        keep_alive: Instance,
+        mut lock: ConversationLock,
+    ) -> BoxFuture<'static, Result<ConversationLock>> {
+        let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
+        run_to_end(async move {
+            let opened = OpenConversation::open(Arc::clone(&agent), &slot, &keep_alive.inner.listeners).await?;
+            let (view, runtime) = (opened.view(), Handle::current());
+            let services = Arc::clone(&view.services);
+            slot.status.lock().phase = Phase::Open { view, saving: Saving::Idle, runtime };
+            *lock = Some(Box::new(opened));
+            if services.states.have_changed() {
+                // Set by a task of an extension after the opening stored the state.
+                Arc::clone(&slot).store_later();
+            }
+            slot.touch(&agent);
+            if let Some(expires) = lock.as_mut().and_then(|open| open.start_timer()) {
+                slot.expire_at(expires);
+            }
+            Ok(lock)
+        })
     }
 
     /// Closes the conversation if it is open. The closing runs to its end even if the caller is dropped.
     pub(crate) async fn close(&self, mut lock: ConversationLock) -> Result<()> {
         let Some(open) = self.take_open(&mut lock) else { return Ok(()) };
         self.status.lock().for_others = false;
-        run_to_end(async move {
-            let closed = open.close().await;
-            drop(lock);
-            closed
-        })
-        .await
+        close(open, lock).await
     }
 
     /// Closes a conversation whose instance another process has taken over, so that it is opened again.
-    async fn close_lost(&self, mut lock: ConversationLock) -> Result<ConversationLock> {
+    fn close_lost(&self, mut lock: ConversationLock) -> BoxFuture<'static, Result<ConversationLock>> {
         let (id, open) = (self.id.clone(), self.take_open(&mut lock));
         run_to_end(async move {
             if let Some(open) = open
@@ -226,7 +231,6 @@ impl InstanceSlot {
             }
             Ok(lock)
         })
-        .await
     }
 
     /// Takes the conversation out of its lock, to close it.
@@ -354,16 +358,18 @@ impl InstanceSlot {
 
     /// Cancels the turn that answers `event`: the one that runs, or one that was interrupted. Returns whether there was
     /// one.
-    pub(super) async fn cancel(self: &Arc<Self>, event: &EventId) -> Result<bool> {
-        if let Some(runs) = self.cancel_running(event) {
-            // Otherwise the turn that runs has closed the one that was interrupted.
-            return Ok(runs);
-        }
-        let mut lock = self.lock().await;
-        let (Some(open), Some(agent)) = (lock.as_deref_mut(), self.agent.upgrade()) else { return Ok(false) };
-        let cancelled = open.cancel(event).await;
-        self.turn_is_over(&agent, open);
-        cancelled
+    pub(super) fn cancel<'a>(self: &'a Arc<Self>, event: &'a EventId) -> BoxFuture<'a, Result<bool>> {
+        Box::pin(async move {
+            if let Some(runs) = self.cancel_running(event) {
+                // Otherwise the turn that runs has closed the one that was interrupted.
+                return Ok(runs);
+            }
+            let mut lock = self.lock().await;
+            let (Some(open), Some(agent)) = (lock.as_deref_mut(), self.agent.upgrade()) else { return Ok(false) };
+            let cancelled = open.cancel(event).await;
+            self.turn_is_over(&agent, open);
+            cancelled
+        })
     }
 
     /// Cancels the turn that runs.
@@ -542,11 +548,22 @@ impl Drop for Promised {
     }
 }
 
+/// Closes a conversation, and then drops its lock.
+fn close(open: Box<OpenConversation>, lock: ConversationLock) -> BoxFuture<'static, Result<()>> {
+    run_to_end(async move {
+        let closed = open.close().await;
+        drop(lock);
+        closed
+    })
+}
+
 /// Runs `work` in a task, so that it ends even if the caller is dropped.
-async fn run_to_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+fn run_to_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> BoxFuture<'static, Result<T>> {
     // A task copies its future several times, and this one is large.
-    let work = tokio::spawn(Box::pin(work.in_current_span().with_current_subscriber()));
-    work.await.unwrap_or_else(|error| Err(task_failed(error)))
+    let work = Box::pin(work.in_current_span().with_current_subscriber());
+    Box::pin(async { tokio::spawn(work).await.unwrap_or_else(|error| Err(task_failed(error))) })
 }
 
 /// Returns the error for a task that panicked, or that was cancelled because its runtime shuts down.
