@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a benchmark fails by panicking")]
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
@@ -13,34 +14,42 @@ use axum::routing::post;
 use futures_util::stream;
 use goondan::Agent;
 use goondan::model::{ScriptItem, ScriptedModel};
-use goondan_serve::Service;
+use goondan_serve::{Service, listen};
 use reqwest::Client;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
 
 const TURNS: usize = 2_000;
 
-/// Returns the medians of the first byte and of the whole, in microseconds.
-async fn measure(client: &Client, url: &str) -> (u128, u128) {
-    let (mut first, mut whole) = (Vec::new(), Vec::new());
+/// Returns the medians of the first byte and of the whole, in microseconds, for each address. They are asked in turn,
+/// so that whatever else the machine does is the same for all.
+async fn measure<const N: usize>(client: &Client, urls: [&str; N]) -> [(u128, u128); N] {
+    let mut times = urls.map(|_| (Vec::new(), Vec::new()));
     for turn in 0..TURNS {
-        let url = url.replace("KEY", &format!("key-{}", turn % 500));
-        let begun = Instant::now();
-        let mut response = client.post(&url).body(r#"{"input":"hello"}"#).send().await.expect("an answer");
-        _ = response.chunk().await;
-        first.push(begun.elapsed().as_micros());
-        while let Ok(Some(_)) = response.chunk().await {}
-        whole.push(begun.elapsed().as_micros());
+        for ((first, whole), url) in times.iter_mut().zip(urls) {
+            let url = url.replace("KEY", &format!("key-{}", turn % 500));
+            let begun = Instant::now();
+            let mut response = client.post(&url).body(r#"{"input":"hello"}"#).send().await.expect("an answer");
+            _ = response.chunk().await;
+            first.push(begun.elapsed().as_micros());
+            while let Ok(Some(_)) = response.chunk().await {}
+            whole.push(begun.elapsed().as_micros());
+        }
     }
-    first.sort_unstable();
-    whole.sort_unstable();
-    (first[TURNS / 2], whole[TURNS / 2])
+    times.map(|(mut first, mut whole)| {
+        first.sort_unstable();
+        whole.sort_unstable();
+        (first[TURNS / 2], whole[TURNS / 2])
+    })
 }
 
-async fn serve(router: Router) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+/// Serves `router`, as `goondan serve` does, on threads of its own: a client is another program.
+fn serve(server: &Runtime, router: Router) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a listener");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    server.spawn(async { listen(TcpListener::from_std(listener).expect("a listener"), router, pending()).await });
     url
 }
 
@@ -50,22 +59,22 @@ fn resident() -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() {
     _ = rustls::crypto::ring::default_provider().install_default();
     // As in a bundle, whose conversations stay open for a while.
     let agent = Agent::builder("assistant").idle_after(Duration::from_secs(60));
     let agent = agent.model(ScriptedModel::new([ScriptItem::say("hi").repeat()])).build();
     let service = Service::new(agent.expect("an agent"));
-    let served = serve(service.router()).await;
+    let server = Runtime::new().expect("a runtime");
+    let served = serve(&server, service.router());
     let events =
         || stream::iter((0..8).map(|number| Ok::<_, Infallible>(Event::default().data("x".repeat(200 + number)))));
-    let bare = serve(Router::new().route("/bare", post(move |_: String| async move { Sse::new(events()) }))).await;
+    let bare = serve(&server, Router::new().route("/bare", post(move |_: String| async move { Sse::new(events()) })));
     let client = Client::new();
     let turns = format!("{served}/v1/agents/assistant/instances/KEY/turns");
     let both = async |when: &str| {
-        let plain = measure(&client, &format!("{bare}/bare")).await;
-        let turn = measure(&client, &turns).await;
+        let [plain, turn] = measure(&client, [&format!("{bare}/bare"), &turns]).await;
         let ratio = |a: u128, b: u128| format!("{}.{:02}", a / b, a * 100 / b % 100);
         println!(
             "{when}: bare {plain:?} us, a turn {turn:?} us, {} and {} times",
@@ -88,15 +97,16 @@ async fn main() {
         (ScriptItem::say("word ".repeat(20_000)).pieces(NonZeroU32::MIN.saturating_add(19_999)), "20,000 pieces"),
         (ScriptItem::say("x".repeat(4 << 20)), "one piece of 4 MB"),
     ] {
-        let (bytes, held) = unread(&client, answer).await;
+        let (bytes, held) = unread(&server, &client, answer).await;
         println!("1,000 who read nothing of an answer in {what}, a stream of {bytes} bytes: {held} kB");
     }
+    server.shutdown_background();
 }
 
 /// Lets a thousand watch a turn and read nothing. Returns the bytes of its stream, and the memory that this takes.
-async fn unread(client: &Client, answer: ScriptItem) -> (usize, u64) {
+async fn unread(server: &Runtime, client: &Client, answer: ScriptItem) -> (usize, u64) {
     let agent = Agent::builder("assistant").model(ScriptedModel::new([answer])).build().expect("an agent");
-    let url = serve(Service::new(agent).router()).await;
+    let url = serve(server, Service::new(agent).router());
     let turn = client.post(format!("{url}/v1/agents/assistant/instances/one/turns")).body(r#"{"input":"hello"}"#);
     let turn = turn.send().await.expect("an answer");
     let place = turn.headers()["location"].to_str().expect("a path").to_owned();

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use goondan_core::{AgentName, Auth, InstanceKey, Principal};
 
@@ -79,18 +78,14 @@ impl Caller {
         self.conversation(service, (agent, &key), right)
     }
 
-    pub(crate) fn auth(&self) -> Option<Auth> {
-        self.principal().map(|name| Auth::new(Principal::new("user", name)))
-    }
-}
-
-impl FromRequestParts<Service> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self> {
-        let headers = &parts.headers;
+    /// Returns the sender of a request.
+    ///
+    /// # Errors
+    /// 401 without a token that is known, 403 from a page or for a host that the service does not know.
+    pub(crate) fn of(request: &Request, service: &Service) -> Result<Self> {
+        let headers = request.headers();
         check_origin(headers, service)?;
-        if let Some(grant) = parts.extensions.get::<Grant>() {
+        if let Some(grant) = request.extensions().get::<Grant>() {
             return Ok(Self { grant: Some(Arc::new(grant.clone())) });
         }
         let Some(tokens) = service.tokens_of() else {
@@ -103,6 +98,10 @@ impl FromRequestParts<Service> for Caller {
         let token = text(headers, &AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
         let grant = token.and_then(|token| tokens.grant(token.trim())).ok_or_else(Problem::token)?;
         Ok(Self { grant: Some(Arc::clone(grant)) })
+    }
+
+    pub(crate) fn auth(&self) -> Option<Auth> {
+        self.principal().map(|name| Auth::new(Principal::new("user", name)))
     }
 }
 

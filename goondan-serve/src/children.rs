@@ -1,7 +1,5 @@
 //! The updates of the agents that a turn asks.
 
-use axum::extract::FromRequestParts;
-use axum::http::request::Parts;
 use goondan_runtime::TurnStream;
 
 use crate::problem::{Problem, Result};
@@ -19,14 +17,10 @@ impl WithChildren {
     pub(crate) fn stream(self, turn: TurnStream) -> TurnStream {
         if self.0 { turn.with_children() } else { turn }
     }
-}
 
-impl<S: Sync> FromRequestParts<S> for WithChildren {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        let query = parts.uri.query().unwrap_or_default();
-        let wanted = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == Self::NAME);
+    /// Returns the wish of a request with this query.
+    pub(crate) fn of(mut query: form_urlencoded::Parse<'_>) -> Result<Self> {
+        let wanted = query.find(|(name, _)| name == Self::NAME);
         match wanted.as_ref().map(|(_, value)| &**value) {
             None | Some("false") => Ok(Self(false)),
             Some("true") => Ok(Self(true)),

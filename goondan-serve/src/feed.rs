@@ -17,6 +17,7 @@ use tokio::task::AbortHandle;
 
 use crate::log::{Entry, Log};
 use crate::sse::{self, Event};
+use crate::task::spawn;
 
 /// The most updates that wait for a watcher. One that reads more slowly is told how many it has missed.
 const WAITING: usize = 1024;
@@ -149,7 +150,7 @@ impl Drop for Background {
 
 impl Background {
     pub(crate) fn follow(mut turns: BoxStream<'static, BackgroundUpdate>, feeds: Arc<Feeds>) -> Self {
-        let task = tokio::spawn(async move {
+        let task = spawn(Box::pin(async move {
             // A conversation runs one turn at a time.
             let mut running: HashMap<InstanceId, Updates> = HashMap::new();
             while let Some(update) = turns.next().await {
@@ -171,8 +172,8 @@ impl Background {
                     _ => {}
                 }
             }
-        });
-        Self(task.abort_handle())
+        }));
+        Self(task)
     }
 }
 

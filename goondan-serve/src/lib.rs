@@ -9,6 +9,7 @@
 //! Each module uses only those above it in this list.
 //!
 //! - `listen`: connections
+//! - `task`: tasks
 //! - `tokens`: who may use a service
 //! - `problem`: errors as HTTP says them
 //! - `agents`: the agents that are served
@@ -21,7 +22,7 @@
 //! - `service`: the agents, who may use them, and the end
 //! - `caller`: who sends a request
 //! - `queue`: turns that are accepted before they begin
-//! - `body`: the JSON of a request
+//! - `request`: what a request asks for
 //! - `calls`: the calls of a turn, for front ends
 //! - `front_end`: a turn, for front ends
 //! - `schemas`, `operation`: the description of the routes
@@ -38,7 +39,6 @@ struct Readme;
 
 mod ag_ui;
 mod agents;
-mod body;
 mod caller;
 mod calls;
 mod children;
@@ -53,10 +53,12 @@ mod page;
 mod problem;
 mod questions;
 mod queue;
+mod request;
 mod router;
 mod schemas;
 mod service;
 mod sse;
+mod task;
 mod tokens;
 mod turns;
 mod ui;

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use goondan_core::BoxFuture;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -46,7 +47,11 @@ pub async fn listen(listener: TcpListener, router: Router, stop: impl Future<Out
             Some(_) = connections.join_next() => continue,
         };
         match accepted {
-            Ok((stream, _)) => drop(connections.spawn(connection(stream, router.clone(), ending.clone()))),
+            Ok((stream, _)) => {
+                // As the tasks of `task`.
+                let connection: BoxFuture<'static, ()> = Box::pin(connection(stream, router.clone(), ending.clone()));
+                connections.spawn(connection);
+            }
             Err(error) if is_of_one(&error) => {}
             Err(error) => {
                 tracing::warn!("no connection is accepted: {error}");

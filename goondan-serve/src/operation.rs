@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::request::Wanted;
 use crate::schemas;
 
 /// The description of a route: the body that it takes, and its answers.
@@ -81,11 +82,18 @@ impl Operation {
         Self { is_open: true, ..self }
     }
 
+    /// Returns what a request to the route needs.
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted { token: !self.is_open, body: self.body.is_some() }
+    }
+
     fn describe(&self, path: &str, generator: &mut SchemaGenerator) -> Value {
-        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let names: Vec<_> = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        // A part of the path is no UTF-8.
+        let unreadable: &[u16] = if names.is_empty() { &[] } else { &[400] };
         let in_path =
             |name: &str| json!({ "in": "path", "name": name, "required": true, "schema": { "type": "string" } });
-        let parameters: Vec<_> = names.map(in_path).chain(self.parameters.iter().cloned()).collect();
+        let parameters: Vec<_> = names.into_iter().map(in_path).chain(self.parameters.iter().cloned()).collect();
         let mut responses: Map<String, Value> = Map::new();
         for (status, answer) in &self.answers {
             let (kind, schema) = match answer {
@@ -102,7 +110,7 @@ impl Operation {
             response["content"][kind] = json!({ "schema": schema });
         }
         let closed: &[u16] = if self.is_open { &[] } else { &[401, 403] };
-        for status in self.refuses.iter().chain(closed) {
+        for status in self.refuses.iter().chain(closed).chain(unreadable) {
             let problem = json!({ "$ref": "#/components/responses/Problem" });
             responses.insert(status.to_string(), problem);
         }

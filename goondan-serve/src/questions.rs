@@ -11,6 +11,7 @@ use goondan_wire::{Deciding, Update};
 use tokio::task::AbortHandle;
 
 use crate::problem::Result;
+use crate::task::spawn;
 use crate::turns::Turns;
 
 /// The questions that wait for an answer now. They are followed until this is dropped.
@@ -58,7 +59,7 @@ impl Questions {
     pub(crate) fn follow(mut updates: BoxStream<'static, LiveUpdate>, turns: Arc<Turns>, log_bytes: usize) -> Self {
         let open = Arc::new(Open { questions: Lock::default(), turns, log_bytes });
         let followed = Arc::clone(&open);
-        let task = tokio::spawn(async move {
+        let task = spawn(Box::pin(async move {
             while let Some(update) = updates.next().await {
                 match update {
                     LiveUpdate::Asked(question) => followed.asked(question),
@@ -66,8 +67,8 @@ impl Questions {
                     _ => {}
                 }
             }
-        });
-        Self { open, task: task.abort_handle() }
+        }));
+        Self { open, task }
     }
 
     /// Returns those of a conversation.

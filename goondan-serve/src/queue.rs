@@ -15,6 +15,7 @@ use crate::children::WithChildren;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
 use crate::service::{Service, refused};
+use crate::task::spawn;
 use crate::turns::{TurnId, reused};
 
 /// The time after which a turn that the store has refused, or for which there was no room, is begun again.
@@ -85,7 +86,7 @@ impl Service {
                 if self.is_draining() {
                     return Ok(());
                 }
-                tokio::spawn(answer(self.clone(), Arc::clone(queue), call));
+                spawn(Box::pin(answer(self.clone(), Arc::clone(queue), call)));
             }
         }
     }

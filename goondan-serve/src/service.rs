@@ -29,7 +29,7 @@ const BEGINS: Duration = Duration::from_secs(1);
 /// ```
 /// use goondan::Agent;
 /// use goondan::model::{ScriptItem, ScriptedModel};
-/// use goondan_serve::Service;
+/// use goondan_serve::{Service, listen};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
@@ -37,7 +37,7 @@ const BEGINS: Duration = Duration::from_secs(1);
 /// let app: axum::Router = service.router();
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:7717").await?;
 /// // `curl -N -d '{"input": "hello"}' http://127.0.0.1:7717/v1/agents/assistant/instances/ada/turns`
-/// axum::serve(listener, app).await?;
+/// listen(listener, app, std::future::pending()).await;
 /// # Ok(())
 /// # }
 /// ```
@@ -193,7 +193,7 @@ impl Service {
             self.questions();
             // They were accepted before, so that no limit holds them up.
             let limits = Limits { turns: usize::MAX, per_principal: usize::MAX, ..self.inner.limits };
-            match self.inner.turns.begin(&id, start, false, limits).await {
+            match self.inner.turns.begin(&id, start, false, limits) {
                 Ok(_) => resumed += 1,
                 Err(problem) => tracing::warn!("an interrupted turn waits: {problem:?}"),
             }
@@ -285,12 +285,12 @@ impl Service {
     ///
     /// # Errors
     /// 503 when the service is ending, and as [`Turns::begin`].
-    pub(crate) async fn begin(&self, id: &TurnId, start: Start, again: bool) -> Result<Arc<Log>> {
+    pub(crate) fn begin(&self, id: &TurnId, start: Start, again: bool) -> Result<Arc<Log>> {
         if self.is_draining() && (again || self.inner.turns.log(id).is_none()) {
             return Err(Problem::draining());
         }
         self.questions();
-        self.inner.turns.begin(id, start, again, self.inner.limits).await
+        self.inner.turns.begin(id, start, again, self.inner.limits)
     }
 
     /// Opens a conversation.
@@ -363,7 +363,7 @@ impl Service {
         let digest = Some(EventDigest::of(&event));
         let stream = children.stream(held.run_stream(event));
         let start = Start { digest, principal: principal.map(str::to_owned), stream, held };
-        let log = self.begin(&id, start, false).await?;
+        let log = self.begin(&id, start, false)?;
         self.accepted(&log).await?;
         Ok((id, log))
     }

@@ -2,10 +2,9 @@
 // SERVE-01, SERVE-02
 
 use std::collections::{HashMap, VecDeque};
-use std::future::poll_fn;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use goondan_core::{AgentName, BoxFuture, Error, EventId, InstanceKey, MessageEvent};
@@ -14,7 +13,7 @@ use goondan_runtime::store::{EventDigest, InstanceId};
 use goondan_runtime::{LiveQuestion, TurnStream};
 use goondan_wire::{TurnEnd, Update, Updates};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::Instant;
 
 use crate::agents::Held;
@@ -207,21 +206,15 @@ impl Turns {
     ///
     /// # Errors
     /// 422 when the event is known with another input, 429 when there are too many turns.
-    pub(crate) async fn begin(
-        self: &Arc<Self>,
-        id: &TurnId,
-        start: Start,
-        again: bool,
-        limits: Limits,
-    ) -> Result<Arc<Log>> {
+    pub(crate) fn begin(self: &Arc<Self>, id: &TurnId, start: Start, again: bool, limits: Limits) -> Result<Arc<Log>> {
         let (log, mut driving) = match self.add(id, start, again, limits)? {
             Added::Known(log) => return Ok(log),
             Added::New(log, driving) => (log, driving),
         };
         self.begun.send_replace(());
-        // It runs here as far as it gets at once: a task of its own may have to wake another thread first.
-        let has_ended = poll_fn(|cx| Poll::Ready(driving.as_mut().poll(cx).is_ready())).await;
-        if !has_ended {
+        // It runs here up to its first update, which is so sent with the head of the response: a task of its own may have
+        // to wake another thread first. That task polls it again at once, so that nothing has to wake this one.
+        if driving.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             self.driven(id, &log, tokio::spawn(driving).abort_handle());
         }
         Ok(log)
@@ -400,8 +393,10 @@ async fn drive(turns: Arc<Turns>, id: TurnId, log: Arc<Log>, held: Held, mut str
     let (mut updates, mut has_begun) = (Updates::default(), false);
     while let Some(update) = stream.next().await {
         if let Some(update) = updates.next(update) {
-            has_begun = true;
             turns.tell(&id, log, update, log_bytes);
+            if !std::mem::replace(&mut has_begun, true) {
+                yield_now().await;
+            }
         }
     }
     let outcome = stream.finish().await;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use goondan::bundle::{Plugins, ServerResource};
 use goondan::host::{Host, Source};
 use goondan::store::{FileStore, Syncs, state_root};
-use goondan::{Error, ErrorCode, Result};
+use goondan::{BoxFuture, Error, ErrorCode, Result};
 use goondan_serve::{Grant, Limits, Right, Service, Tokens};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::run::Signals;
@@ -114,10 +115,16 @@ fn configured(args: &ServeArgs, server: Option<&ServerResource>) -> impl FnOnce(
     }
 }
 
+/// Runs a future in a task. All have one type, so that the code of a task is compiled once.
+fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    let task: BoxFuture<'static, ()> = Box::pin(task);
+    tokio::spawn(task)
+}
+
 async fn listen(args: &ServeArgs, host: &Host, service: Service, listener: TcpListener) -> Result<Outcome> {
     let mut signals = Signals::listen(|| ())?;
     let reloader = if args.watch { host.watch()? } else { host.reloader() };
-    let reloads = tokio::spawn(reloader.serve(|outcome| match outcome {
+    let reloads = spawn(reloader.serve(|outcome| match outcome {
         Ok(reload) => tracing::info!(agents = reload.agents.len(), "reloaded"),
         Err(error) => tracing::error!("not reloaded: {error}"),
     }));
@@ -125,7 +132,7 @@ async fn listen(args: &ServeArgs, host: &Host, service: Service, listener: TcpLi
         0 => {}
         resumed => tracing::info!(turns = resumed, "going on with turns that were interrupted"),
     }
-    let working = tokio::spawn({
+    let working = spawn({
         let service = service.clone();
         async move {
             if let Err(error) = service.work().await {
@@ -135,7 +142,7 @@ async fn listen(args: &ServeArgs, host: &Host, service: Service, listener: TcpLi
     });
     output::eprint(&format!("listening on http://{}\n", listener.local_addr()?));
     let (stop, stopped) = oneshot::channel::<()>();
-    let server = tokio::spawn(goondan_serve::listen(listener, service.router(), async { _ = stopped.await }));
+    let server = spawn(goondan_serve::listen(listener, service.router(), async { _ = stopped.await }));
     signals.next().await;
     let running = service.running();
     if running > 0 {

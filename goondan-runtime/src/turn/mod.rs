@@ -161,6 +161,8 @@ impl<'a> TurnRun<'a> {
                 self.journaled.tell_again(answer);
             }
         }
+        // A model that answers at once would keep what was told so far.
+        self.reporter.deliver().await;
         let limit = self.generations.first.spec.policy.turn_timeout;
         let clock = self.requests.caller.asks.clock;
         let outcome = match within(limit, Some(clock), self.run_chain()).await {

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{OriginalUri, Path, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, LiveWait, Wait};
 use goondan_runtime::store::{InstanceId, InstanceQuery, InstanceStatus, StoredInstance};
@@ -14,15 +13,12 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use super::{json_of, turns};
-use crate::body::Body;
-use crate::caller::Caller;
-use crate::children::WithChildren;
 use crate::feed::{self, Begun};
 use crate::log::Log;
 use crate::problem::{Problem, Result};
 use crate::questions::made_by;
+use crate::request::Request;
 use crate::schemas;
-use crate::service::Service;
 use crate::tokens::Right;
 use crate::turns::{Start, TurnId};
 use crate::watch::Native;
@@ -58,12 +54,9 @@ enum Waiting {
     Live(LiveWait),
 }
 
-pub(crate) async fn waits(
-    State(service): State<Service>,
-    caller: Caller,
-    Path(path): Path<(String, String)>,
-) -> Result<Response> {
-    let (agent, key) = caller.conversation(&service, (&path.0, &path.1), Right::Read)?;
+pub(crate) async fn waits(request: Request) -> Result<Response> {
+    let (agent, key) = request.conversation(Right::Read)?;
+    let service = &request.service;
     let held = service.open_known(&agent, &key).await?;
     let live = service.questions().of(&agent, &key);
     // Other waits are known when the turn has ended, which may be one in the background.
@@ -75,30 +68,23 @@ pub(crate) async fn waits(
     Ok(json_of(&waiting))
 }
 
-pub(crate) async fn decide(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
-    OriginalUri(uri): OriginalUri,
-    children: WithChildren,
-    Body(decisions): Body<Vec<Deciding>>,
-) -> Result<Response> {
-    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Decide)?;
-    let (id, log) = decided(&service, &caller, (agent, key), decisions, children).await?;
-    Ok(turns::streamed(&uri, &id, log))
+pub(crate) async fn decide(request: Request) -> Result<Response> {
+    let conversation = request.conversation(Right::Decide)?;
+    let (id, log) = decided(&request, conversation, request.json()?).await?;
+    Ok(turns::streamed(&request.uri, &id, log))
 }
 
 /// Takes decisions, and goes on with the turn that waits for them.
 pub(crate) async fn decided(
-    service: &Service,
-    caller: &Caller,
+    request: &Request,
     (agent, key): (AgentName, InstanceKey),
     decisions: Vec<Deciding>,
-    children: WithChildren,
 ) -> Result<(TurnId, Arc<Log>)> {
+    let (service, principal) = (&request.service, request.caller.principal());
+    let children = request.children()?;
     let held = service.open_known(&agent, &key).await?;
     let is_empty = decisions.is_empty();
-    let decisions = service.questions().decide(&agent, &key, decisions, caller.principal())?;
+    let decisions = service.questions().decide(&agent, &key, decisions, principal)?;
     if decisions.is_empty() && !is_empty {
         // The turn runs: its calls wait for the answers to live questions.
         return service.turns().running(&agent, &key).ok_or_else(|| Problem::not_found("turn"));
@@ -108,40 +94,33 @@ pub(crate) async fn decided(
         return Err(Error::new(ErrorCode::NOT_WAITING, message).suggest("ask what waits: `GET …/decisions`").into());
     };
     let digest = held.interrupted_digest().await?;
-    let stream = held.decide_stream(decisions.into_iter().map(|decision| made_by(decision, caller.principal())));
-    let stream = children.stream(stream);
+    let decisions = decisions.into_iter().map(|decision| made_by(decision, principal));
+    let stream = children.stream(held.decide_stream(decisions));
     let id = TurnId { agent, key, event };
-    let start = Start { digest, principal: caller.principal().map(str::to_owned), stream, held };
-    let log = service.begin(&id, start, true).await?;
+    let start = Start { digest, principal: principal.map(str::to_owned), stream, held };
+    let log = service.begin(&id, start, true)?;
     service.accepted(&log).await?;
     Ok((id, log))
 }
 
-pub(crate) async fn messages(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
-) -> Result<Response> {
-    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
+pub(crate) async fn messages(request: Request) -> Result<Response> {
+    let (agent, key) = request.conversation(Right::Read)?;
+    let service = &request.service;
     let messages = service.messages(&agent, &key).await?;
     Ok(json_of(&messages.iter().map(|message| &**message).collect::<Vec<_>>()))
 }
 
-pub(crate) async fn agents(State(service): State<Service>, caller: Caller) -> Response {
-    let agents = service.names().into_iter().filter(|agent| caller.sees(agent));
-    json_of(&AgentList { agents: agents.collect() })
+pub(crate) async fn agents(request: Request) -> Result<Response> {
+    let agents = request.service.names().into_iter().filter(|agent| request.caller.sees(agent));
+    Ok(json_of(&AgentList { agents: agents.collect() }))
 }
 
-pub(crate) async fn list(
-    State(service): State<Service>,
-    caller: Caller,
-    Path(agent): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Result<Response> {
-    let agent = caller.agent(&service, &agent, Right::Read)?;
-    let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
+pub(crate) async fn list(request: Request) -> Result<Response> {
+    let agent = request.agent(Right::Read)?;
+    let caller = &request.caller;
+    let store = request.service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
     let mut wanted = InstanceQuery::new().agent(agent.clone()).key_prefix(caller.beginning()).limit(100);
-    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+    for (name, value) in request.query() {
         wanted = match &*name {
             "after" => wanted.after(InstanceId { agent: agent.clone(), key: InstanceKey::new(&value)? }),
             "limit" => match value.parse() {
@@ -168,24 +147,18 @@ fn status(name: &str) -> Result<InstanceStatus> {
         .ok_or_else(|| Problem::request("`status` is `idle`, `interrupted`, `suspended`, `open` or `unreadable`"))
 }
 
-pub(crate) async fn show(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
-) -> Result<Response> {
-    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
+pub(crate) async fn show(request: Request) -> Result<Response> {
+    let (agent, key) = request.conversation(Right::Read)?;
+    let service = &request.service;
     match service.listed(&agent, &key).await {
         Ok(found) => Ok(json_of(&found)),
         Err(problem) => Err(problem.unwrap_or_else(|| Problem::not_found("list of conversations"))),
     }
 }
 
-pub(crate) async fn delete(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
-) -> Result<Response> {
-    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Delete)?;
+pub(crate) async fn delete(request: Request) -> Result<Response> {
+    let (agent, key) = request.conversation(Right::Delete)?;
+    let service = &request.service;
     let store = service.stored().ok_or_else(|| Problem::not_found("list of conversations"))?;
     let conflict = || {
         let message = "a turn of the conversation runs or is queued";
@@ -220,18 +193,14 @@ pub(crate) async fn delete(
 }
 
 /// Streams the turns of a conversation that run, and those that begin later.
-pub(crate) async fn events(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Result<Response> {
+pub(crate) async fn events(request: Request) -> Result<Response> {
+    let service = &request.service;
     if service.is_draining() {
         return Err(Problem::draining());
     }
-    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Read)?;
+    let (agent, key) = request.conversation(Right::Read)?;
     let feed = service.feed(InstanceId { agent: agent.clone(), key: key.clone() });
-    let last = headers.get("last-event-id").and_then(|last| last.to_str().ok());
+    let last = request.header("last-event-id").and_then(|last| last.to_str().ok());
     let begun = service.turns().running(&agent, &key).map(|(id, log)| {
         // A place in another turn says nothing of this one.
         let from = Native::new(&id.event, &log).after(last).unwrap_or(0);

@@ -15,7 +15,11 @@ use crate::problem::Problem;
 
 /// Returns a response with a JSON body.
 pub(crate) fn json_of(value: &impl Serialize) -> Response {
-    match serde_json::to_string(value) {
+    json_text(serde_json::to_string(value))
+}
+
+fn json_text(text: serde_json::Result<String>) -> Response {
+    match text {
         Ok(body) => ([(CONTENT_TYPE, "application/json")], mask(&body).into_owned()).into_response(),
         Err(error) => Problem::from(Error::from(error)).into_response(),
     }

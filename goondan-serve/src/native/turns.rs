@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{OriginalUri, Path, State};
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentEvent, AnswerFormat, EventSource, Part, Role};
 use goondan_wire::TurnEnd;
@@ -13,11 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{event_id, json_of};
-use crate::body::Body;
-use crate::caller::Caller;
-use crate::children::WithChildren;
 use crate::log::{End, Log};
 use crate::problem::{Problem, Result};
+use crate::request::Request;
 use crate::schemas;
 use crate::service::{Service, refused};
 use crate::tokens::Right;
@@ -84,25 +81,19 @@ fn unended(status: Standing) -> Response {
 }
 
 /// Returns the `Idempotency-Key` of a request.
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>> {
-    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+fn idempotency_key(request: &Request) -> Result<Option<&str>> {
+    let Some(key) = request.header("idempotency-key") else { return Ok(None) };
     match key.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= 255 => Ok(Some(key)),
         _ => Err(Problem::request("`Idempotency-Key` has 1 to 255 letters, digits and other visible characters")),
     }
 }
 
-pub(crate) async fn run(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, key)): Path<(String, String)>,
-    OriginalUri(uri): OriginalUri,
-    headers: HeaderMap,
-    children: WithChildren,
-    Body(body): Body<TurnBody>,
-) -> Result<Response> {
-    let (agent, key) = caller.conversation(&service, (&agent, &key), Right::Turn)?;
-    let TurnBody { input, content, metadata, answer, wait } = body;
+pub(crate) async fn run(request: Request) -> Result<Response> {
+    let (agent, key) = request.conversation(Right::Turn)?;
+    let Request { service, caller, uri, .. } = &request;
+    let children = request.children()?;
+    let TurnBody { input, content, metadata, answer, wait } = request.json()?;
     let mut event = match (input, content) {
         (Some(input), None) => AgentEvent::input(input),
         (None, Some(content)) => AgentEvent::content(content),
@@ -113,8 +104,8 @@ pub(crate) async fn run(
     if let Some(answer) = answer {
         event = event.expecting(answer);
     }
-    if let Some(client) = idempotency_key(&headers)? {
-        event = event.with_id(event_id("http", &caller, (agent.as_str(), key.as_str()), client));
+    if let Some(client) = idempotency_key(&request)? {
+        event = event.with_id(event_id("http", caller, (agent.as_str(), key.as_str()), client));
     }
     if let Awaited::Accepted = wait {
         if children.0 {
@@ -123,12 +114,12 @@ pub(crate) async fn run(
         }
         let id = TurnId { agent, key, event: event.id.clone() };
         service.accept(&id, caller.principal(), event).await?;
-        return Ok(located(&uri, &id, unended(Standing::Queued)));
+        return Ok(located(uri, &id, unended(Standing::Queued)));
     }
     let (id, log) = service.run(caller.principal(), agent, key, event, children).await?;
     match wait {
-        Awaited::Result => Ok(located(&uri, &id, json_of(&*end_of(&log).await?))),
-        _ => Ok(streamed(&uri, &id, log)),
+        Awaited::Result => Ok(located(uri, &id, json_of(&*end_of(&log).await?))),
+        _ => Ok(streamed(uri, &id, log)),
     }
 }
 
@@ -157,30 +148,15 @@ async fn end_of(log: &Log) -> Result<Arc<TurnEnd>> {
     }
 }
 
-/// Returns the turn that a path names.
-fn turn_id(
-    service: &Service,
-    caller: &Caller,
-    (agent, key, event): (String, String, String),
-    right: Right,
-) -> Result<TurnId> {
-    let (agent, key) = caller.conversation(service, (&agent, &key), right)?;
-    Ok(TurnId { agent, key, event: event.into() })
-}
-
-pub(crate) async fn outcome(
-    State(service): State<Service>,
-    caller: Caller,
-    Path(path): Path<(String, String, String)>,
-) -> Result<Response> {
-    let id = turn_id(&service, &caller, path, Right::Read)?;
+pub(crate) async fn outcome(request: Request) -> Result<Response> {
+    let (id, service) = (request.turn(Right::Read)?, &request.service);
     match service.turns().log(&id).map(|log| log.ended()) {
         Some(Some(End::Turn(end))) => Ok(json_of(&*end)),
         Some(Some(End::Refused(error))) => Err(refused(&error)),
         Some(Some(End::Handover)) => Err(Problem::draining()),
         Some(None) => Ok(unended(Standing::Running)),
         None if service.is_queued(&id) => Ok(unended(Standing::Queued)),
-        None => Ok(json_of(&stored(&service, &id).await?)),
+        None => Ok(json_of(&stored(service, &id).await?)),
     }
 }
 
@@ -194,30 +170,21 @@ async fn stored(service: &Service, id: &TurnId) -> Result<TurnEnd> {
     Ok(TurnEnd::stored(&ended, answer.map(|message| &**message)))
 }
 
-pub(crate) async fn watch(
-    State(service): State<Service>,
-    caller: Caller,
-    Path(path): Path<(String, String, String)>,
-    headers: HeaderMap,
-) -> Result<Response> {
-    let id = turn_id(&service, &caller, path, Right::Read)?;
-    let last = headers.get("last-event-id").map(|last| last.to_str().unwrap_or("?"));
+pub(crate) async fn watch(request: Request) -> Result<Response> {
+    let (id, service) = (request.turn(Right::Read)?, &request.service);
+    let last = request.header("last-event-id").map(|last| last.to_str().unwrap_or("?"));
     let log = match service.begun(&id).await {
         Some(log) => log,
         // Of a turn that has ended long ago, there is the end.
-        None => Arc::new(Log::ended_with(&id.event, 0, stored(&service, &id).await?)),
+        None => Arc::new(Log::ended_with(&id.event, 0, stored(service, &id).await?)),
     };
     let frames = Native::new(&id.event, &log);
     let from = frames.after(last)?;
     Ok(stream(log, from, frames))
 }
 
-pub(crate) async fn cancel(
-    State(service): State<Service>,
-    caller: Caller,
-    Path(path): Path<(String, String, String)>,
-) -> Result<Response> {
-    let id = turn_id(&service, &caller, path, Right::Turn)?;
+pub(crate) async fn cancel(request: Request) -> Result<Response> {
+    let (id, service) = (request.turn(Right::Turn)?, &request.service);
     if service.turns().log(&id).is_none() && service.stored().is_none() {
         return Err(Problem::not_found("turn"));
     }

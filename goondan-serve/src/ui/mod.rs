@@ -5,23 +5,21 @@ mod chunks;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use goondan_core::{AgentName, ErrorCode, EventId, EventSource, InstanceKey};
 use goondan_runtime::Instance;
 use goondan_runtime::store::TurnOutcome;
 
-use crate::body::Body;
-use crate::caller::Caller;
-use crate::children::WithChildren;
 use crate::front_end::Teller;
 use crate::log::Log;
 use crate::native::instances::decided;
 use crate::native::turns::Cancelled;
 use crate::native::{event_id, json_of};
 use crate::problem::{Problem, Result};
+use crate::request::Request;
 use crate::service::Service;
+use crate::task::spawn;
 use crate::tokens::Right;
 use crate::turns::TurnId;
 use crate::watch::stream_with;
@@ -29,27 +27,24 @@ use chat::{Asked, Chat};
 use chunks::Page;
 
 /// Answers the newest message of a chat, or goes on after its approvals.
-pub(crate) async fn post(
-    State(service): State<Service>,
-    caller: Caller,
-    Path(agent): Path<String>,
-    children: WithChildren,
-    Body(chat): Body<Chat>,
-) -> Result<Response> {
+pub(crate) async fn post(request: Request) -> Result<Response> {
+    let Request { service, caller, .. } = &request;
+    let children = request.children()?;
+    let chat: Chat = request.json()?;
     Ok(match chat.asked()? {
         Asked::Input { mut event, message, again } => {
-            let (agent, key) = caller.chat(&service, (&agent, &chat.id), Right::Turn)?;
+            let (agent, key) = request.chat(&chat.id, Right::Turn)?;
             event.source = EventSource::new("connector", "ai-sdk");
             event.auth = caller.auth();
-            let base = event_id("ai-sdk", &caller, (agent.as_str(), key.as_str()), message);
-            let event = event.with_id(generation(&service, (&agent, &key), &base, again).await?);
+            let base = event_id("ai-sdk", caller, (agent.as_str(), key.as_str()), message);
+            let event = event.with_id(generation(service, (&agent, &key), &base, again).await?);
             let (id, log) = service.run(caller.principal(), agent, key, event, children).await?;
-            answer(page_of(&id), Arc::clone(&log), leaving(&service, id, log))
+            answer(page_of(&id), Arc::clone(&log), leaving(service, id, log))
         }
         Asked::Decisions { decisions, calls } => {
-            let (agent, key) = caller.chat(&service, (&agent, &chat.id), Right::Decide)?;
-            let (id, log) = decided(&service, &caller, (agent, key), decisions, children).await?;
-            answer(page_of(&id).going_on(calls), Arc::clone(&log), leaving(&service, id, log))
+            let conversation = request.chat(&chat.id, Right::Decide)?;
+            let (id, log) = decided(&request, conversation, decisions).await?;
+            answer(page_of(&id).going_on(calls), Arc::clone(&log), leaving(service, id, log))
         }
     })
 }
@@ -109,25 +104,19 @@ async fn take_back(instance: &Instance, turn: &goondan_core::TurnId) -> Result<(
 }
 
 /// Streams the turn that runs in a chat again, from its beginning.
-pub(crate) async fn resume(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, id)): Path<(String, String)>,
-) -> Result<Response> {
-    let (agent, key) = caller.chat(&service, (&agent, &id), Right::Read)?;
+pub(crate) async fn resume(request: Request) -> Result<Response> {
+    let (agent, key) = request.chat_of_path(Right::Read)?;
+    let service = &request.service;
     match service.turns().running(&agent, &key) {
-        Some((id, log)) => Ok(answer(page_of(&id), Arc::clone(&log), leaving(&service, id, log))),
+        Some((id, log)) => Ok(answer(page_of(&id), Arc::clone(&log), leaving(service, id, log))),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
 /// Cancels the turn that runs in a chat: a page that stops reading does not.
-pub(crate) async fn cancel(
-    State(service): State<Service>,
-    caller: Caller,
-    Path((agent, id)): Path<(String, String)>,
-) -> Result<Response> {
-    let (agent, key) = caller.chat(&service, (&agent, &id), Right::Turn)?;
+pub(crate) async fn cancel(request: Request) -> Result<Response> {
+    let (agent, key) = request.chat_of_path(Right::Turn)?;
+    let service = &request.service;
     let cancelled = match service.turns().running(&agent, &key) {
         Some((id, _)) => service.open(&agent, &key).await?.cancel(&id.event).await?,
         None => false,
@@ -158,13 +147,13 @@ impl Drop for Leaving {
             return;
         }
         let (service, id) = (self.service.clone(), self.id.clone());
-        tokio::spawn(async move {
+        spawn(Box::pin(async move {
             if let Ok(held) = service.open(&id.agent, &id.key).await
                 && let Err(error) = held.cancel(&id.event).await
             {
                 tracing::warn!(turn = %id.event, "a page has gone away, and its turn goes on: {error}");
             }
-        });
+        }));
     }
 }
 

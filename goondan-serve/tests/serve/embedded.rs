@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::serve::ListenerExt;
 use futures_util::StreamExt;
 use goondan::agent::TurnUpdate;
 use goondan::model::{ScriptItem, ScriptedModel};
@@ -60,9 +61,11 @@ async fn the_routes_are_mounted_beside_those_of_a_program_with_a_sign_in_of_its_
     let service = Service::new(agent.clone()).store(store).page(true);
     let app = Router::new()
         .route("/talk/{user}", post(answer).with_state(agent))
-        .nest("/api", service.router().layer(from_fn(signed_in)));
+        .nest("/api", service.router().layer(from_fn(signed_in)))
+        .nest("/of/{agent}", service.router().layer(from_fn(signed_in)));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
+    let listener = listener.tap_io(|connection| connection.set_nodelay(true).unwrap());
     let server = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     let client = Client::new();
 
@@ -84,6 +87,9 @@ async fn the_routes_are_mounted_beside_those_of_a_program_with_a_sign_in_of_its_
     let response = client.post(turns).header("x-user", "ann").body(body).send().await.unwrap();
     let place = response.headers()["location"].to_str().unwrap().to_owned();
     assert!(get(&place, "ann").await.1.contains("It rains."), "{place}");
+    // A variable of that path is none of a route's.
+    let (status, of) = get("/of/another/v1/agents/assistant/instances/ann:main/messages", "ann").await;
+    assert!(status == 200 && of.contains("It rains."), "{of}");
     let (status, page) = get("/api", "ann").await;
     assert!(status == 200 && page.contains("<title>goondan</title>"));
     server.abort();

@@ -1,5 +1,7 @@
 //! The native interface.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use goondan::store::MemoryStore;
 use goondan::{Agent, Value, json};
 use goondan_covers::covers;
 
-use crate::support::{PIECES, Served, Shop, events, hello, paced, text_of};
+use crate::support::{Keeping, PIECES, Served, Shop, events, hello, paced, text_of};
 
 fn scripted(script: Vec<ScriptItem>) -> goondan::agent::AgentBuilder {
     Agent::builder("assistant").model(ScriptedModel::new(script))
@@ -290,4 +292,27 @@ async fn the_key_of_a_turn_that_waits_returns_what_it_waits_for() {
     assert_eq!(restarted.post(&cancel, &Value::Null).await, (200, json!({ "cancelled": true })));
     assert_eq!(restarted.post(&cancel, &Value::Null).await, (200, json!({ "cancelled": false })));
     assert_eq!(restarted.get(&restarted.at("ada", "/decisions")).await.1, json!([]));
+}
+
+#[tokio::test]
+#[covers("SERVE-01")]
+async fn a_stream_begins_before_a_model_that_keeps_the_thread() {
+    let (go_on, keeping) = Keeping::new();
+    let served = Served::new(Agent::builder("assistant").model(keeping)).await;
+    let address = served.url.trim_start_matches("http://").to_owned();
+    let (path, body) = (served.at("ada", "/turns").replace(&served.url, ""), hello().to_string());
+    let first = tokio::task::spawn_blocking(move || {
+        let mut connection = TcpStream::connect(address).unwrap();
+        let length = body.len();
+        write!(connection, "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}")
+            .unwrap();
+        let mut lines = BufReader::new(connection).lines().map(Result::unwrap);
+        let first = lines.find(|line| line.starts_with("data: ")).unwrap();
+        go_on.send(()).unwrap();
+        let last = lines.find(|line| line.contains("\"response\"")).unwrap();
+        (first, last)
+    });
+    let (first, last) = first.await.unwrap();
+    assert!(first.contains("turn.started"), "{first}");
+    assert!(last.contains("It went on."), "{last}");
 }

@@ -172,6 +172,8 @@ async fn refused(seen: &mut Seen) {
     let mut asked = Asked::new(seen, |service| service).await;
     for (method, path) in routes() {
         if path.contains("assistant") {
+            let unreadable = path.replace("assistant", "%ff");
+            assert_eq!(asked.send(&method, &unreadable, |request| request).await, 400, "{unreadable}");
             let other = path.replace("assistant", "other");
             let body = if path.ends_with("decisions") { json!([]) } else { json!({ "input": "hi" }) };
             let body = match path.as_str() {

@@ -1,7 +1,10 @@
 //! A service that listens on a free port, and its clients.
 
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use axum::serve::ListenerExt;
 use goondan::agent::AgentBuilder;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::prelude::*;
@@ -46,6 +49,7 @@ impl Served {
     pub(crate) async fn of(service: Service) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
+        let listener = listener.tap_io(|connection| connection.set_nodelay(true).unwrap());
         let router = service.router();
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         // Where the client of the workspace speaks TLS, it needs one that is chosen. It is chosen once.
@@ -159,6 +163,23 @@ impl Model for Paced {
             }
             Ok(ModelResponse::text(PIECES.concat()))
         })
+    }
+}
+
+/// A model that keeps its thread until it may go on, and fails if that takes long.
+pub(crate) struct Keeping(Mutex<Receiver<()>>);
+
+impl Keeping {
+    pub(crate) fn new() -> (Sender<()>, Self) {
+        let (go_on, told) = channel();
+        (go_on, Self(Mutex::new(told)))
+    }
+}
+
+impl Model for Keeping {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let told = self.0.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        Box::pin(async move { Ok(ModelResponse::text(if told.is_ok() { "It went on." } else { "It waited." })) })
     }
 }
 

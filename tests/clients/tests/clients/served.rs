@@ -1,5 +1,6 @@
 //! Clients of AI SDK UI and of AG-UI with agents that are served.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +12,7 @@ use goondan::prelude::*;
 use goondan::store::{MemoryQueue, MemoryStore};
 use goondan::{Agent, BoxFuture, json};
 use goondan_covers::covers;
-use goondan_serve::Service;
+use goondan_serve::{Service, listen};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -121,7 +122,7 @@ async fn talk(script: &str) {
     );
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let server = tokio::spawn(listen(listener, router, pending()));
     let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(script);
     let client = tokio::process::Command::new(installed(".bin/node")).arg(script).arg(url).output().await.unwrap();
     server.abort();
