@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan_core::{AgentName, Error, ErrorCode, Result};
+use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, Result, TurnResult};
 use goondan_lock::Lock;
 use goondan_runtime::{Instance, InstanceId};
 use tokio::runtime::Handle;
@@ -105,6 +105,16 @@ impl HostedInstance {
     /// Returns the agent and the key of the conversation.
     pub fn id(&self) -> &InstanceId {
         &self.id
+    }
+
+    /// Handles one input event in one turn, as [`Instance::run`] does.
+    pub fn run(&self, event: impl Into<AgentEvent>) -> BoxFuture<'_, Result<TurnResult>> {
+        self.run_event(event.into())
+    }
+
+    // The code of an `async fn` is compiled in each crate that awaits it. That of a turn is large: it is compiled here.
+    fn run_event(&self, event: AgentEvent) -> BoxFuture<'_, Result<TurnResult>> {
+        Box::pin(self.instance.run(event))
     }
 }
 

@@ -18,7 +18,7 @@ impl WithChildren {
         if self.0 { turn.with_children() } else { turn }
     }
 
-    /// Returns the wish of a request with this query.
+    /// Reads it in the query of a request.
     pub(crate) fn of(mut query: form_urlencoded::Parse<'_>) -> Result<Self> {
         let wanted = query.find(|(name, _)| name == Self::NAME);
         match wanted.as_ref().map(|(_, value)| &**value) {

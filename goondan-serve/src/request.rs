@@ -44,7 +44,7 @@ impl Request {
     /// Reads a request.
     ///
     /// # Errors
-    /// 401 and 403 without a right to the route, 400 for a path without a text, 408 and 413 for the body.
+    /// 401 and 403 without a right to the route, 400 for a path that is no UTF-8, 408 and 413 for the body.
     pub(crate) async fn read(service: Service, mut http: HttpRequest, wanted: Wanted) -> Result<Self> {
         let caller = match wanted.token {
             true => Caller::of(&http, &service)?,

@@ -1,7 +1,7 @@
 //! Runs the turns of a conversation.
 //!
-//! The code of an `async fn` is compiled in each crate that awaits it. That of a turn is large, so that it is in functions
-//! that return a box: it is compiled here alone, and optimized as this crate is.
+//! The code of an `async fn` is compiled in each crate that awaits it. That of a turn is large, so that these functions
+//! return a box: what they do is compiled here alone, and optimized as this crate is. [`Instance::run`] has none.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -17,16 +17,7 @@ use crate::ports::router::AgentReply;
 use crate::turn::{Cancel, TurnStream};
 
 impl Instance {
-    /// Runs the turn of an event, as [`Instance::run`] says.
-    pub(super) fn run_event(&self, event: AgentEvent) -> BoxFuture<'_, Result<TurnResult>> {
-        Box::pin(async move {
-            // Before it waits in the queue: a refused event is not dropped with this future.
-            let event = checked(event)?;
-            self.run_locked(self.inner.slot.lock().await, event, Waiter::default()).await
-        })
-    }
-
-    /// The same for [`Instance::steer`].
+    /// Runs the turn of an event, as [`Instance::steer`] says.
     pub(super) fn steer_event(&self, event: AgentEvent) -> BoxFuture<'static, Result<TurnResult>> {
         let (instance, event) = (self.clone(), steerable(event));
         let waiting = event.as_ref().ok().map(|event| instance.wait_for_step(event));
@@ -95,7 +86,12 @@ impl Instance {
         });
     }
 
-    async fn run_locked(&self, lock: ConversationLock, event: AgentEvent, waiter: Waiter) -> Result<TurnResult> {
+    pub(super) async fn run_locked(
+        &self,
+        lock: ConversationLock,
+        event: AgentEvent,
+        waiter: Waiter,
+    ) -> Result<TurnResult> {
         // Before the conversation is opened, so that nothing is written.
         event.check_input()?;
         let HandleInner { agent, slot, .. } = &*self.inner;
@@ -145,7 +141,7 @@ impl Instance {
 }
 
 /// Returns the event, unless a value in it is too deep.
-fn checked(event: AgentEvent) -> Result<AgentEvent> {
+pub(super) fn checked(event: AgentEvent) -> Result<AgentEvent> {
     match event.check_depth() {
         Ok(()) => Ok(event),
         Err(error) => Err(event.refuse(error)),
