@@ -108,6 +108,9 @@ impl HostedInstance {
     }
 
     /// Handles one input event in one turn, as [`Instance::run`] does.
+    ///
+    /// # Errors
+    /// As [`Instance::run`].
     pub fn run(&self, event: impl Into<AgentEvent>) -> BoxFuture<'_, Result<TurnResult>> {
         self.run_event(event.into())
     }

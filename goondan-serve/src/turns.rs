@@ -212,8 +212,8 @@ impl Turns {
             Added::New(log, driving) => (log, driving),
         };
         self.begun.send_replace(());
-        // It runs here up to its first update, so that this is sent with the head of the response: a task may have to wake
-        // another thread first. The task of the rest polls it again at once, so that nothing has to wake this one.
+        // It runs here up to its first update, so that this is sent with the head of the response: a task may have to
+        // wake another thread first. The task of the rest polls it again at once, so that nothing has to wake this one.
         if driving.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             self.driven(id, &log, tokio::spawn(driving).abort_handle());
         }

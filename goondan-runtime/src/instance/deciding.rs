@@ -95,6 +95,7 @@ impl Instance {
         self.decide_all(decidable(decisions)?).await
     }
 
+    // In a box, and not generic: see `running`.
     fn decide_all(&self, decisions: Vec<Decision>) -> BoxFuture<'_, Result<TurnResult>> {
         Box::pin(async move { self.decide_locked(self.inner.slot.lock().await, decisions, Waiter::default()).await })
     }

@@ -14,7 +14,7 @@ use super::slot::ConversationLock;
 use super::waiting::Waiting;
 use super::{HandleInner, Instance, Waiter};
 use crate::ports::router::AgentReply;
-use crate::turn::{Cancel, TurnStream};
+use crate::turn::{Back, Cancel, Rewound, TurnStream};
 
 impl Instance {
     /// Runs the turn of an event, as [`Instance::steer`] says.
@@ -84,6 +84,21 @@ impl Instance {
             }
             drop(pending);
         });
+    }
+
+    /// Closes a turn that was interrupted, as [`Instance::abandon`] says.
+    pub(super) fn abandon_open(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut open = self.open(self.inner.slot.lock().await).await?;
+            let abandoned = open.abandon().await;
+            self.inner.slot.turn_is_over(&self.inner.agent, &mut open);
+            abandoned
+        })
+    }
+
+    /// The same for [`Instance::rewind`] and [`Instance::undo`].
+    pub(super) fn take_back<'a>(&'a self, back: Back<'a>) -> BoxFuture<'a, Result<Rewound>> {
+        Box::pin(async move { self.open(self.inner.slot.lock().await).await?.rewind(&self.inner.slot, back).await })
     }
 
     pub(super) async fn run_locked(

@@ -187,7 +187,7 @@ impl InstanceSlot {
     }
 
     /// Opens the conversation.
-    // In a box, as other functions here that are large: see `Instance::run`.
+    // In a box, as other functions here that are large: see `running`.
     fn open_new(
         self: &Arc<Self>,
         agent: &Arc<AgentInner>,
